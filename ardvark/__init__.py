@@ -7,7 +7,7 @@
 ('pfcvm_lp', 'finished')
 >>> av.compare({"paper": fit}, problem=problem)
 Comparison of 1 fit of pfcvm on digits38, reference: none
-                  verdict      P(y = 1) off by  width  active   accuracy seconds
+                  verdict     P(y = 1) off by  width wrong, sure  accuracy seconds
 paper             [not judged] ...
 paper: there is no exact posterior to compare it with.
 Whether the model predicts anything was not judged: there are no held-out sam...

@@ -258,7 +258,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
             raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
         self.posterior_ = select_at(self.problem_, self.posterior_, self.effect)
         if self.status_ == "not_converged":
-            from ardvark.inference.comparison.verdicts.words import (
+            from ardvark.inference.comparison.verdicts.saying import (
                 for_estimator,  # which loads the judge
             )
 

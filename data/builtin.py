@@ -120,33 +120,32 @@ def waveform_names() -> list[str]:
     return [f"wave_{k}" if k <= 21 else f"noise_{k}" for k in range(1, 41)]
 
 
-def fat(*, n: int = 60, d: int = 2000, n_informative: int = 10, random_seed: int = 0) -> Dataset:
+INFORMATIVE = 10
+"""Features of `fat` that tell the classes apart."""
+
+
+def fat(*, n: int = 60, d: int = 2000, random_seed: int = 0) -> Dataset:
     """Return a synthetic set with many more features than samples, and known informative ones.
 
-    Half of the samples have y = 1. Every value is N(0, 1). An informative feature is shifted by
-    +0.75 in one class and by -0.75 in the other, so its two class means are 1.5 standard deviations
-    apart, in a random direction. The best rule is linear in the informative features, with weights
-    of equal size. Their columns are chosen at random. They are called `informative_k`, and all
-    others `noise_k`, where k is the column, counted from 1.
+    Half of the samples have y = 1. Every value is N(0, 1). Each of the 10 informative features is
+    shifted by +0.75 in one class and by -0.75 in the other, so its two class means are 1.5 standard
+    deviations apart, in a random direction. The best rule is linear in the informative features,
+    with weights of equal size. Their columns are chosen at random. They are called `informative_k`,
+    and all others `noise_k`, where k is the column, counted from 1.
 
     Parameters
     ----------
     n, d : int
         Samples and features.
-    n_informative : int
-        Informative features, between 0 and d.
     random_seed : int
         Seed of the draw.
     """
-    if n < 4 or d < 1 or not 0 <= n_informative <= d:
-        raise InputError(
-            f"fat needs n >= 4, d >= 1 and 0 <= n_informative <= d, got n={n}, d={d}, "
-            f"n_informative={n_informative}."
-        )
+    if n < 4 or d < INFORMATIVE:
+        raise InputError(f"fat needs n >= 4 and d >= {INFORMATIVE}, got n={n}, d={d}.")
     rng = np.random.default_rng(random_seed)
     y = np.arange(n) % 2
-    informative = np.sort(rng.choice(d, n_informative, replace=False))
-    direction = rng.choice([-0.75, 0.75], n_informative)
+    informative = np.sort(rng.choice(d, INFORMATIVE, replace=False))
+    direction = rng.choice([-0.75, 0.75], INFORMATIVE)
     X = rng.standard_normal((n, d))
     X[:, informative] += np.outer(2 * y - 1, direction)
     planted = set(informative.tolist())

@@ -62,10 +62,11 @@ Known difficulties
   correlated features take its place. On colon with p0 = 10, after 8192 draws per chain, `eta`,
   tau and the number of visible features have R-hat below 1.01, and no transition diverged. But a
   gene whose effect is above 0.1 in 1/3 of the draws has R-hat 1.02 and a bulk ESS of 234. The
-  hierarchical form is no better (287), nor are smaller steps (0.98 in place of 0.9: the same ESS per gradient). With p0 =
-  1 that ESS is 107 after 6144 draws (R-hat of `eta` 1.02), with p0 = 100 it is 806. These are
-  figures of NUTS. `gibbs` exchanges such genes, and `exact` takes it where D > 3 N: on colon, all
-  that may be quoted has converged after 2048 sweeps per chain, a minute of the processor.
+  hierarchical form is no better (287), nor are smaller steps (0.98 in place of 0.9: the same ESS
+  per gradient). With p0 = 1 that ESS is 107 after 6144 draws (R-hat of `eta` 1.02), with p0 = 100
+  it is 806. These are figures of NUTS. `gibbs` exchanges such genes, and `exact` takes it where D
+  > 3 N: on colon, all that may be quoted has converged after 2048 sweeps per chain, a minute of
+  the processor.
 - On sonar both forms converge in half a minute to a minute. `hierarchical` has D + 1 more variables
   and takes twice as many draws.
 """

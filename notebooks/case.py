@@ -32,7 +32,7 @@ from ardvark.data import Dataset
 from ardvark.inference.comparison import study
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.prior_activity import prior_activity
-from ardvark.inference.fits.selection import weights_of
+from ardvark.inference.fits.selection import select_at, weights_of
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 
@@ -120,7 +120,9 @@ def beside(
     """Return what each fit says of the leading genes, and of the shifted ones together."""
     found, together = {}, {}
     for name, (problem, fit) in fits.items():
-        found[name] = av.effects(fit)[["p_active", "effect", "low", "high"]]
+        found[name] = av.effects(select_at(problem, fit, VISIBLE))[
+            ["p_active", "effect", "low", "high"]
+        ]
         weights = weights_of(problem, fit["posterior"].to_dataset())
         active = activity(problem, weights, VISIBLE)["feature"].active
         here = active[..., np.isin(problem.feature_names, shifted)]

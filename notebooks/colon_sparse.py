@@ -61,7 +61,7 @@ def in_prior(problem: Any) -> np.ndarray:
 
 def rows(problem: Any, fit: xr.DataTree) -> Iterator[Row]:
     """Yield every number that the notebook shows."""
-    eta, chosen = fit["posterior"]["eta"], fit["selection"]
+    eta, chosen = fit["posterior"]["eta"], av.select(problem, fit, VISIBLE)
     names = chosen["feature"].values
     p, mcse = chosen["p_active_feature"].values, chosen["mcse_feature"].values
     after, before = in_posterior(problem, fit), in_prior(problem)

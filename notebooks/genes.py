@@ -133,7 +133,7 @@ def write(part: str, table: pd.DataFrame) -> None:
 def posterior(part: str, problem: Any, method: str, **options: Any) -> None:
     """Sample a posterior, and write its files."""
     fit = av.fit(problem, method, random_seed=1, progressbar=False, keep="shared", **options)
-    found = av.select(problem, fit)
+    found = av.select(problem, fit, VISIBLE)
     weights = weights_of(problem, fit["posterior"].to_dataset())
     active = activity(problem, weights, VISIBLE)["feature"].active
     write(part, of_genes(found))
@@ -151,7 +151,7 @@ def by_l1(problem: Any) -> np.ndarray:
 def by_exact(problem: Any) -> np.ndarray:
     """Return each gene's P(active) in the exact posterior."""
     fit = av.fit(problem, "exact", ess=400.0, random_seed=1, progressbar=False, keep="shared")
-    return av.select(problem, fit)["p_active_feature"].values
+    return av.select(problem, fit, VISIBLE)["p_active_feature"].values
 
 
 def by_jcfo(problem: Any) -> np.ndarray:

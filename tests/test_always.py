@@ -58,7 +58,7 @@ def test_without_covariates_nothing_is_said_of_them():
     assert av.effects(tree, "covariate").empty
     assert "Always" not in av.selection_text(tree)
     effects = tables(own, None, {"gibbs": tree})["effects"]
-    assert not [c for c in effects.columns if "odds" in c]
+    assert set(effects.index.get_level_values("kind")) == {"feature", "sample"}
 
 
 def test_a_probit_model_has_effects_and_no_odds():

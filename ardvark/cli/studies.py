@@ -299,7 +299,7 @@ def _finish(
 
 def _coloured(text: str) -> str:
     """Return a text with the levels of its verdicts in colour."""
-    from ardvark.inference.comparison.verdicts.words import LEVELS
+    from ardvark.inference.comparison.verdicts.saying import LEVELS
 
     for level, colour in LEVELS.items():
         text = text.replace(f"[{level}]", typer.style(f"[{level}]", fg=colour, bold=True))

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from typing import Any, ClassVar
 
 import joblib
+import numpy as np
 import psutil
 from threadpoolctl import threadpool_limits
 
@@ -180,12 +181,15 @@ def _there(job: Pieces, keys: Sequence[Any], processes: Processes) -> Generator[
     )
     results = parallel(joblib.delayed(_do)(name, os.getpid(), part, job, key) for key in keys)
     try:
-        for result in results:  # noqa: UP028  `yield from` would close them itself
-            yield result
+        with _silence() if job.quiet else nullcontext():  # of threads, which are in this process
+            for result in results:  # noqa: UP028  `yield from` would close them itself
+                yield result
     finally:
         with warnings.catch_warnings():  # that what has begun is dropped
             warnings.simplefilter("ignore", UserWarning)
             results.close()
+        if _started.pop(name, None) is not None:  # threads
+            memory.limit(np.inf)
 
 
 _started: dict[str, Callable[[Any], Any]] = {}
@@ -194,7 +198,8 @@ _started: dict[str, Callable[[Any], Any]] = {}
 
 def _do(name: str, caller: int, part: float, job: Pieces, key: Any) -> tuple[Any, Any]:
     """Return key and result of a piece, in one of several processes."""
-    if name not in _started:
+    do = _started.get(name)
+    if do is None:
         _started.clear()  # an earlier job's compiled functions
         memory.limit(part)
         threadpool_limits(1, user_api="blas")
@@ -202,8 +207,8 @@ def _do(name: str, caller: int, part: float, job: Pieces, key: Any) -> tuple[Any
             threading.Thread(target=_end_with, args=[caller], daemon=True).start()
         if job.quiet:
             logger.setLevel(logging.CRITICAL)
-        _started[name] = job.start()
-    return key, _attempt(job, _started[name], key)
+        do = _started[name] = job.start()
+    return key, _attempt(job, do, key)
 
 
 def _end_with(parent: int) -> None:

@@ -14,7 +14,6 @@ from ..target.sampling import Sampling
 from .joint import Kernel, NutsKernel, joint_test
 from .mams_kernel import MamsKernel
 from .ranks import Calibration
-from .replicates import BasisLabels
 from .sbc import sbc
 
 Test = Literal["sbc", "joint"]
@@ -35,7 +34,6 @@ def calibrate(
     draws: int = 250,
     chains: int = 2,
     random_seed: int = 0,
-    basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
     processes: Processes = None,
     progressbar: bool = True,
@@ -62,8 +60,6 @@ def calibrate(
         The size of each fit ("sbc").
     random_seed : int
         Replicate r is a function of (random_seed, r).
-    basis_labels : {"independent", "fixed", "rederived"}
-        For models whose labels enter the basis; see `sbc`.
     folder : path, optional
         Where replicates are kept, one line each, so that an interrupted run can continue.
     processes : int, optional
@@ -107,7 +103,6 @@ def calibrate(
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     shared: dict[str, Any] = {
         "replicates": replicates,
-        "basis_labels": basis_labels,  # of the joint test never rederived: checked there
         "folder": folder,
         "processes": processes,
     }

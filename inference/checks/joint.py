@@ -21,12 +21,12 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ardvark.common.pieces import Processes
-from ardvark.common.validate import InputError, one_of, positive, whole
+from ardvark.common.validate import InputError, positive, whole
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
@@ -37,6 +37,11 @@ from .replicates import Row, Trial, draw_basis_labels
 
 if TYPE_CHECKING:
     import pymc as pm
+
+TARGET_ACCEPT = 0.8
+"""Mean acceptance to which the step size of a kernel is adapted."""
+ADAPTATION = 300
+"""Data sets that it is adapted on, each with its own theta, from which one step is done."""
 
 # --- kernels --------------------------------------------------------------------------------------
 
@@ -75,22 +80,9 @@ class NutsKernel:
     ----------
     problem : Problem
         A problem with continuous variables only.
-    seed : int
-        Seed of the adaptation. Equal seeds give equal kernels.
-    target_accept : float
-        Mean acceptance to which the step size is adapted.
-    adaptation : int
-        Number of data sets used. Each is drawn with its own theta, from which one step is done.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        target_accept: float = 0.8,
-        adaptation: int = 300,
-    ) -> None:
+    def __init__(self, problem: Problem) -> None:
         why_not = nuts.supports(Target(problem))
         if why_not:
             raise InputError(f"{problem.spec.name} has no NUTS kernel: {why_not}.")
@@ -105,17 +97,17 @@ class NutsKernel:
             point_fn=False,
             on_unused_input="ignore",
         )
-        rng = np.random.default_rng([seed, 1])
+        rng = np.random.default_rng([0, 1])
         prior = [self.state(problem.simulate(rng)) for _ in range(200)]
         flat = np.array([np.concatenate([s[n].ravel() for n in self._names]) for s in prior])
-        self._prepare(flat.var(0), target_accept)
-        for _ in range(adaptation):
+        self._prepare(flat.var(0))
+        for _ in range(ADAPTATION):
             point = problem.simulate(rng)
             self.set_labels(point["y"])
             self.sweep(self.state(point), rng)
         self._hold()
 
-    def _prepare(self, variances: np.ndarray, target_accept: float) -> None:
+    def _prepare(self, variances: np.ndarray) -> None:
         """Make the step that adapts its size, with the variances (P,) of prior draws."""
         import pymc as pm
         from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag
@@ -123,7 +115,7 @@ class NutsKernel:
         self._step = pm.NUTS(
             model=self._model,
             potential=QuadPotentialDiag(variances),
-            target_accept=target_accept,
+            target_accept=TARGET_ACCEPT,
         )
 
     def _hold(self) -> None:
@@ -183,7 +175,6 @@ def joint_test(
     sweeps: int = 20,
     references: int = 99,
     random_seed: int = 0,
-    basis_labels: Literal["independent", "fixed"] = "independent",
     folder: str | os.PathLike[str] | None = None,
     processes: Processes = None,
     progressbar: bool = False,
@@ -204,23 +195,20 @@ def joint_test(
         L and M.
     random_seed : int
         Replicate r is a function of (random_seed, r).
-    basis_labels : {"independent", "fixed"}
-        Drawn for each replicate, or those of the problem; for models that have them.
     folder, processes, progressbar
         As for `sbc`.
     called : str
         What the kernel is called in the result: a method. By default the name of `make_kernel`.
     """
-    one_of("basis_labels", basis_labels, ("independent", "fixed"))
     positive("sweeps", sweeps)
     positive("references", references)
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
     seed = whole("random_seed", random_seed)
-    chains = _Chains(own, make_kernel, sweeps, references, seed, basis_labels)
+    chains = _Chains(own, make_kernel, sweeps, references, seed)
     identity = {
         "problem": (problem.fingerprint, problem.form),
         "kernel": (make_kernel.__module__, make_kernel.__qualname__),
-        "ranks": (sweeps, references, seed, basis_labels),
+        "ranks": (sweeps, references, seed),
     }
     name = f"joint-{problem.spec.name}-{called or make_kernel.__name__}"
     trial = Trial.of(name, chains.start, identity, folder)
@@ -236,7 +224,6 @@ class _Chains:
     sweeps: int
     references: int
     seed: int
-    basis_labels: Literal["independent", "fixed"]
 
     def start(self) -> Callable[[int], Row]:
         kernel = self.make_kernel(self.problem)
@@ -244,7 +231,7 @@ class _Chains:
 
     def replicate(self, kernel: Kernel[Any], r: int) -> Row:
         rng = np.random.default_rng([self.seed, r])
-        signs = draw_basis_labels(self.problem, self.basis_labels, rng)
+        signs = draw_basis_labels(self.problem, rng)
         problem = dataclasses.replace(self.problem, basis_labels=signs)
         start = problem.simulate(rng)
         y = start["y"]

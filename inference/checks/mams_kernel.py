@@ -7,19 +7,19 @@ import numpy as np
 from ..samplers.gradient.mams import Chain, Options
 from ..samplers.gradient.tuning import StepSize, Tuning
 from ..target.target import Target
-from .joint import NutsKernel
+from .joint import TARGET_ACCEPT, NutsKernel
 
 
 class MamsKernel(NutsKernel):
     """One trajectory of MAMS, adapted to the prior as `NutsKernel` is.
 
-    The scales are the standard deviations of prior draws. The step size reaches `target_accept` on
+    The scales are the standard deviations of prior draws. The step size reaches `TARGET_ACCEPT` on
     average over simulated data sets, and both are fixed before the test begins.
     """
 
-    def _prepare(self, variances: np.ndarray, target_accept: float) -> None:
+    def _prepare(self, variances: np.ndarray) -> None:
         self._target, self._options = Target(self._problem), Options()
-        self._steps = StepSize(0.1 * math.sqrt(len(variances)), target_accept)
+        self._steps = StepSize(0.1 * math.sqrt(len(variances)), TARGET_ACCEPT)
         self._tuning = Tuning.held(np.sqrt(variances), self._steps.current)
         self._adapting = True
 

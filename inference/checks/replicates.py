@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from ardvark.models import Problem
 
 from ..fits.datatree import versions
 from .ranks import Calibration
-
-BasisLabels = Literal["independent", "fixed", "rederived"]
-"""Which labels sign the basis functions while y is simulated: see `sbc`."""
 
 Row = dict[str, Any]
 
@@ -123,10 +120,6 @@ def _collect(name: str, rows: list[Row]) -> Calibration:
     )
 
 
-def draw_basis_labels(
-    problem: Problem, how: BasisLabels, rng: np.random.Generator
-) -> np.ndarray | None:
+def draw_basis_labels(problem: Problem, rng: np.random.Generator) -> np.ndarray | None:
     """Return the basis labels with which y is simulated; None if the model has none."""
-    if how == "independent" and problem.spec.labels_in_basis:
-        return rng.choice([-1.0, 1.0], len(problem.basis))
-    return problem.basis_labels
+    return rng.choice([-1.0, 1.0], len(problem.basis)) if problem.spec.labels_in_basis else None

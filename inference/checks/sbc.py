@@ -12,8 +12,8 @@ starts away from its target and stops too early fails the test, as it should. `j
 test that is exact at any length.
 
 **Labels in the basis.** PFCVM and PCVM are calibrated with basis labels that are not a function of
-the simulated y. Each replicate draws its own, as fair coins. ``basis_labels="rederived"`` fits with
-2y - 1 instead, as a user does. This must fail, and serves as a negative control.
+the simulated y. Each replicate draws its own, as fair coins. To fit with 2y - 1 instead, as a user
+does, must fail.
 
 An approximation is tested by the same call. Its p-values only say how detectable its error is with
 that many replicates; `Calibration.table` says in which direction it errs.
@@ -24,12 +24,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ardvark.common.pieces import Processes
-from ardvark.common.validate import InputError, one_of, positive
+from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ..methods import registry
@@ -37,10 +37,13 @@ from ..target.backend import FitFailed, Job
 from ..target.sampling import Sampling
 from ..target.target import Target
 from .ranks import Calibration, quantities, rank, shared_names
-from .replicates import BasisLabels, Row, Trial, draw_basis_labels
+from .replicates import Row, Trial, draw_basis_labels
 
 if TYPE_CHECKING:
     import pymc as pm
+
+RANKS = 100
+"""L, the largest number of draws to rank among; a chain that mixes slowly gives fewer."""
 
 # --- simulated data sets --------------------------------------------------------------------------
 
@@ -92,8 +95,6 @@ def sbc(
     sampling: Sampling,
     *,
     replicates: int = 200,
-    ranks: int = 100,
-    basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
     processes: Processes = None,
     **options: Any,
@@ -112,10 +113,6 @@ def sbc(
         Of each fit. Replicate r is a function of (seed, r).
     replicates : int
         Simulated data sets.
-    ranks : int
-        L, the largest number of draws to rank among; a chain that mixes slowly gives fewer.
-    basis_labels : {"independent", "fixed", "rederived"}
-        Drawn for each replicate, those of the problem, or 2y - 1 (a negative control).
     folder : path, optional
         Where replicates are kept, so that an interrupted run can continue. Delete it after a change
         of code.
@@ -139,14 +136,12 @@ def sbc(
             f"method {name!r} is a {backend.KIND}: it returns no draws among which a true value "
             "could be ranked. Calibrate a method of kind mcmc or approximation."
         )
-    one_of("basis_labels", basis_labels, get_args(BasisLabels))
-    positive("ranks", ranks)
-    fits = _Fits(plan.on(processes), ranks, basis_labels)
+    fits = _Fits(plan.on(processes))
     options = dataclasses.asdict(plan.options) | {"cores": None}  # they change the time alone
     identity = {
         "problem": (problem.fingerprint, problem.form),
         "method": (name, options, sampling.draws, sampling.chains),
-        "ranks": (ranks, sampling.seed, basis_labels),
+        "ranks": (RANKS, sampling.seed),
     }
     trial = Trial.of(f"sbc-{problem.spec.name}-{name}", fits.start, identity, folder)
     return trial.calibration(replicates, processes, sampling.progressbar)
@@ -157,8 +152,6 @@ class _Fits:
     """The replicates of `sbc`: simulate, fit, rank."""
 
     plan: registry.Plan
-    ranks: int
-    basis_labels: BasisLabels
 
     def start(self) -> Callable[[int], Row]:
         return self.replicate
@@ -166,11 +159,9 @@ class _Fits:
     def replicate(self, r: int) -> Row:
         plan, whole = self.plan, self.plan.target.zoo_problem
         rng = np.random.default_rng([plan.sampling.seed, r])
-        signs = draw_basis_labels(whole, self.basis_labels, rng)
+        signs = draw_basis_labels(whole, rng)
         true = dataclasses.replace(whole, basis_labels=signs).simulate(rng)
         y = true["y"]
-        if self.basis_labels == "rederived" and signs is not None:
-            signs = 2.0 * y - 1.0
         problem = relabelled(whole, y, signs)
         # the backend itself: what `fit` adds to its draws takes as long as they do
         job = Job(
@@ -203,5 +194,5 @@ class _Fits:
             moves = found[:, :, np.ptp(flat, axis=0) > 0]  # a bit that never flips has no size
             ess = array_stats.ess(moves, chain_axis=0, draw_axis=1, method="bulk")
             size = float(np.min(ess, initial=size)) / 2.0
-        L = int(np.clip(size, 1, self.ranks))
+        L = int(np.clip(size, 1, RANKS))
         return flat[np.linspace(0, len(flat) - 1, L).round().astype(int)]

@@ -4,14 +4,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 
-from ardvark.common import memory
+from ardvark.common.pieces import Processes
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.common.writer import one_writer
@@ -22,10 +22,10 @@ from ..methods import registry
 from ..samplers.exact.method import IN_A_FOLD
 from ..target.backend import FitFailed
 from ..target.sampling import Sampling
-from .candidates import Candidate, Given, Row, Zoo
+from .candidates import Given, Row, Zoo
 from .candidates import candidates as made_of
 from .choice import Choice
-from .folds import attempt, compiled, partitions
+from .folds import Key, Refits, partitions
 
 
 def choose(
@@ -41,7 +41,7 @@ def choose(
     chains: int = 4,
     random_seed: int = 0,
     out: str | os.PathLike[str] | None = None,
-    processes: int | None = None,
+    processes: Processes = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Choice:
@@ -111,19 +111,21 @@ def choose(
     """
     dataset = as_dataset(data, y, None)
     _check(dataset, folds, repeats)
-    jobs = joblib.effective_n_jobs(processes)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     own = {**(IN_A_FOLD if method.casefold() == "exact" else {}), **options}
     asked = made_of(candidates, always)
     for name, candidate in asked.items():
         if isinstance(candidate, Zoo):  # what is wrong with it is said before anything runs
             plan = registry.prepare(method, candidate.problem(dataset), own, sampling)
-            asked[name] = replace(candidate, plan=plan.on(jobs))
+            asked[name] = replace(candidate, plan=plan.on(processes))
     held = partitions(dataset.y, folds, repeats, random_seed)
     folder = None if out is None else Path(out)
+    refits = Refits(dataset, asked, held, random_seed, folder)
+    keys = list(product(range(len(held)), asked))
+    stage = Reporter(f"choose on {dataset.name}", progressbar).stage("fits", total=len(keys))
     with nullcontext() if folder is None else one_writer(folder):
-        found = _run(dataset, asked, held, random_seed, folder, jobs, progressbar)
-    return _collected(dataset, asked, held, folds, found)
+        rows = refits.run([(name, fold) for fold, name in keys], processes, stage)
+    return _collected(refits, rows, repeats)
 
 
 def _check(data: Dataset, folds: int, repeats: int) -> None:
@@ -137,60 +139,24 @@ def _check(data: Dataset, folds: int, repeats: int) -> None:
     whole("repeats", repeats, 1)
 
 
-def _run(
-    data: Dataset,
-    asked: Mapping[str, Candidate],
-    held: Sequence[np.ndarray],
-    seed: int,
-    folder: Path | None,
-    jobs: int,
-    progressbar: bool,
-) -> list[Row]:
-    """Return what each candidate says of the first fold, then of the second."""
-    pieces = [(name, fold) for fold in range(len(held)) for name in asked]
-    part = memory.allowed() / jobs
-    said = joblib.Parallel(n_jobs=jobs, return_as="generator")(
-        joblib.delayed(attempt)(asked[name], data, held[fold], (seed, fold), folder, part)
-        for name, fold in pieces
-    )
-    found: list[Row] = []
-    stage = Reporter(f"choose on {data.name}", progressbar).stage("fits", total=len(pieces))
-    try:
-        with stage as update:
-            for (name, fold), row in zip(pieces, said, strict=True):
-                found.append({"candidate": name, "fold": fold, **row})
-                update(len(found), f"{name}, fold {fold + 1}: {row['status']}")
-    finally:
-        vars(compiled).clear()
-        memory.limit(np.inf)
-    return found
-
-
-def _collected(
-    data: Dataset,
-    asked: Mapping[str, Candidate],
-    held: Sequence[np.ndarray],
-    folds: int,
-    found: list[Row],
-) -> Choice:
+def _collected(refits: Refits, rows: Mapping[Key, Row], repeats: int) -> Choice:
     """Return the choice that rows make; those of a candidate that failed once are left out."""
-    fits = pd.DataFrame(found).drop(columns="log_p", errors="ignore")
-    failed = fits[fits["status"] == "failed"]
-    for name, bad in failed.groupby("candidate", sort=False):
-        reason = bad["reason"].iloc[0]
-        logger.warning("%s failed in %d of %d folds: %s", name, len(bad), len(held), reason)
-    having = [name for name in asked if name not in set(failed["candidate"])]
+    data, held, folds = refits.data, refits.held, len(refits.held) // repeats
+    fits = pd.DataFrame([{"candidate": n, "fold": f, **row} for (n, f), row in rows.items()])
+    fits = fits.drop(columns="log_p", errors="ignore")
+    reasons = fits[fits["status"] == "failed"].groupby("candidate", sort=False)["reason"]
+    for name, said in reasons:
+        logger.warning("%s failed in %d of %d folds: %s", name, len(said), len(held), said.iloc[0])
+    first = reasons.first()
+    having = [name for name in refits.asked if name not in first]
     if not having:
-        first = failed.drop_duplicates("candidate")
-        reasons = first["candidate"] + ": " + first["reason"]
-        raise FitFailed(f"every candidate failed. {'; '.join(reasons)}")
-    repeats = len(held) // folds
+        told = "; ".join(f"{name}: {reason}" for name, reason in first.items())
+        raise FitFailed(f"every candidate failed. {told}")
     number = np.empty((data.N, repeats), dtype=int)
     log_p = {name: np.empty((data.N, repeats, 2)) for name in having}
-    for fold, rows in enumerate(held):
-        number[rows, fold // folds] = fold % folds
-    for row in found:
-        if row["candidate"] in log_p:
-            log_p[row["candidate"]][held[row["fold"]], row["fold"] // folds] = row["log_p"]
-    given = {name: candidate.asked for name, candidate in asked.items()}
-    return Choice(data.name, given, data.y, number, log_p, fits)
+    for fold, out in enumerate(held):
+        number[out, fold // folds] = fold % folds
+        for name in having:
+            log_p[name][out, fold // folds] = rows[name, fold]["log_p"]
+    asked = {name: candidate.asked for name, candidate in refits.asked.items()}
+    return Choice(data.name, asked, data.y, number, log_p, fits)

@@ -3,31 +3,28 @@
 Everything is learned on the rows outside the fold: levels and fill values of a table, means and
 standard deviations, hyperparameters that follow from the sizes of the data, and penalties.
 
-joblib keeps each piece in a folder as it ends, so that a run that was killed goes on where it was.
-A thread predicts one piece after another, and its fits share the models that it has compiled.
+Each piece is a small file as it ends, so that a run that was killed goes on where it was.
 """
 
-import logging
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
-from threadpoolctl import threadpool_limits
 
-from ardvark.common import memory
+from ardvark.common.pieces import Pieces
 from ardvark.common.store import identity
-from ardvark.common.validate import logger
 from ardvark.data import Dataset, Table
 
+from ..fits.datatree import replacing
 from .candidates import Candidate, Row
 
-compiled = threading.local()
-"""What each thread has compiled: `models`."""
+Key = tuple[str, int]
+"""The name of a candidate, and the number of the fold that it does without."""
 
 
 def partitions(y: np.ndarray, folds: int, repeats: int, seed: int) -> list[np.ndarray]:
@@ -44,70 +41,73 @@ def partitions(y: np.ndarray, folds: int, repeats: int, seed: int) -> list[np.nd
         return [np.isin(np.arange(len(y)), held) for _, held in splitter.split(y, y)]
 
 
-def attempt(
-    candidate: Candidate,
-    data: Dataset,
-    held: np.ndarray,
-    seed: tuple[int, int],
-    folder: Path | None,
-    part: float,
-) -> Row:
-    """Return what a candidate says of a fold; of one that raises an error, the error.
+@dataclass(frozen=True, eq=False)
+class Refits(Pieces[Key, Row]):
+    """What each candidate says of each fold.
 
-    Parameters
+    Attributes
     ----------
-    candidate : Candidate
     data : Dataset
         All rows.
-    held : array (N,)
-        Which of them are held out.
-    seed : tuple of int
-        That of all fits, and the number of the fold: a seed is made of both, the same for all
-        candidates.
+    asked : dict of Candidate
+    held : sequence of array (N,)
+        Which rows each fold holds out.
+    seed : int
+        The seed of a fit is made of it and of the number of the fold, the same for all candidates.
     folder : Path, optional
-        Where the answer is kept, and found again.
-    part : float
-        The bytes of memory that the fit may take.
+        Where answers are kept, and found again.
     """
-    memory.limit(part)
-    store = joblib.Memory(folder, verbose=0)
-    answer = store.cache(predicted, ignore=["candidate", "data", "held", "seed"])
-    own = int(np.random.SeedSequence(seed).generate_state(1)[0]) >> 1
-    try:
-        with _silent(), threadpool_limits(1, user_api="blas"):
-            row: Row = answer(_request(candidate, data, held, own), candidate, data, held, own)
-            return row
-    except Exception as error:
-        logger.debug("traceback", exc_info=True)
-        reason = f"{type(error).__name__}: {error}"
+
+    data: Dataset
+    asked: Mapping[str, Candidate]
+    held: Sequence[np.ndarray]
+    seed: int
+    folder: Path | None = None
+
+    def start(self) -> Callable[[Key], Row]:
+        """Return the function that predicts a fold; the fits of a thread share their models."""
+        compiled = threading.local()
+
+        def predicted(key: Key) -> Row:
+            name, fold = key
+            models = vars(compiled).setdefault("models", {})
+            train, held = self.data.apart(self.held[fold])
+            return self.asked[name].predict(train, held, self._seed(fold), models)
+
+        return predicted
+
+    def failure(self, key: Key, reason: str) -> Row:
+        """Return a row without predictions."""
         return {"status": "failed", "reason": reason, "seconds": 0.0, "error": np.nan}
 
+    def get(self, key: Key) -> Row | None:
+        """Return the stored row; none if its file was damaged."""
+        if self.folder is None or not self._path(key).exists():
+            return None
+        try:
+            row: Row = joblib.load(self._path(key))
+        except Exception:  # whatever a pickle that was cut short raises
+            return None
+        return row
 
-def _request(candidate: Candidate, data: Dataset, held: np.ndarray, seed: int) -> str:
-    """Return the hash of all that decides an answer, by which a stored one is known."""
-    cleaning = data.cleaning.declared() if isinstance(data, Table) else None
-    rows = np.flatnonzero(held).tolist()
-    return identity([data.fingerprint, cleaning, candidate.settings, rows, seed])
+    def put(self, key: Key, result: Row) -> None:
+        """Store what did not fail."""
+        if self.folder is not None and result["status"] != "failed":
+            with replacing(self._path(key)) as part:
+                joblib.dump(result, part)
 
+    def note(self, key: Key, result: Row) -> str:
+        """Return which piece has ended."""
+        return f"{key[0]}, fold {key[1] + 1}: {result['status']}"
 
-def predicted(
-    request: str, candidate: Candidate, data: Dataset, held: np.ndarray, seed: int
-) -> Row:
-    """Return what a candidate says of a fold; `request` decides it."""
-    models = vars(compiled).setdefault("models", {})
-    return candidate.predict(*data.apart(held), seed, models)
+    def _seed(self, fold: int) -> int:
+        return int(np.random.SeedSequence((self.seed, fold)).generate_state(1)[0]) >> 1
 
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Silence the logger in this thread: hundreds of fits would warn, and `choose` reports once."""
-    here = threading.get_ident()
-
-    def elsewhere(record: logging.LogRecord) -> bool:
-        return record.thread != here
-
-    logger.addFilter(elsewhere)
-    try:
-        yield
-    finally:
-        logger.removeFilter(elsewhere)
+    def _path(self, key: Key) -> Path:
+        """Return the file of a piece, by the hash of all that decides it."""
+        assert self.folder is not None
+        (name, fold), data = key, self.data
+        cleaning = data.cleaning.declared() if isinstance(data, Table) else None
+        rows = np.flatnonzero(self.held[fold]).tolist()
+        decides = [data.fingerprint, cleaning, self.asked[name].settings, rows, self._seed(fold)]
+        return self.folder / f"{identity(decides)}.pkl"

@@ -1,7 +1,6 @@
 """The page of a choice: `choice.html` of `ardvark choose`."""
 
 from ..comparison.report.page import answer
-from . import words
 from .choice import Choice
 
 _READING = (
@@ -16,12 +15,7 @@ _NOTE = (
 
 def page(choice: Choice, command: str) -> str:
     """Return the page of a choice; nothing in it refers to another file."""
-    return answer(
-        f"Candidates for {choice.data}, compared",
-        [f"{words.heading(choice).partition(': ')[2]}.", *words.sentences(choice)[1:]],
-        choice.plot(),
-        _READING,
-        {"Scores": (words.cells(choice.table), _NOTE)},
-        command,
-        subject=f"{choice.data}: ",
-    )
+    said = [f"{choice.heading}.", *choice.sentences()[1:]]
+    title, tables = f"Candidates for {choice.data}, compared", {"Scores": (choice.cells(), _NOTE)}
+    subject = f"{choice.data}: "
+    return answer(title, said, choice.plot(), _READING, tables, command, subject=subject)

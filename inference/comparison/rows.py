@@ -69,7 +69,7 @@ def _fit(tree: xr.DataTree) -> dict[str, Any]:
     row = {name: tree.attrs.get(name) for name in told}
     if not has_draws(tree):
         return row
-    return row | reliability(tree) | selection(tree)
+    return row | computation(tree) | selection(tree)
 
 
 def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
@@ -80,7 +80,7 @@ def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, fl
     return found | (wrong_and_sure(test.y, draws) if known else {})
 
 
-def reliability(tree: xr.DataTree) -> dict[str, Any]:
+def computation(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, as far as they apply."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}

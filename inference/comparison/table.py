@@ -26,7 +26,7 @@ from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described
 from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, remarks
-from ..scoring.quantities import Function, has_draws
+from ..scoring.quantities import has_draws
 from .entry import beside_the_reference, check, reference_of
 from .rows import tabulate
 from .text import WIDTH, counts, everything, one_screen
@@ -189,8 +189,8 @@ class Comparison:
         kind : str
             "forest" and "samples" (effects of the leading features and samples), "curve" (their
             probability over sizes), "eta" (decision values), "frontier" (run time against
-            error), "calibration" (reliability curves, with a test split), "ranks" (rank ECDFs of
-            the reference's chains).
+            error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split), "ranks"
+            (rank ECDFs of the reference's chains).
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 
@@ -281,7 +281,6 @@ def compare(
     reference: str | xr.DataTree | None = None,
     problem: Problem | None = None,
     test: Dataset | None = None,
-    quantities: Mapping[str, Function] | None = None,
 ) -> Comparison:
     """Compare fits of the same posterior.
 
@@ -300,17 +299,13 @@ def compare(
     test : Dataset, optional
         Held-out samples, in the original units. Adds accuracy, log score and two scikit-learn
         baselines.
-    quantities : dict of callable, optional
-        Further quantities to compare, by name: functions of the posterior (a Dataset) that return
-        an array (chain, draw, ...). They appear in `Comparison.distances` and do not influence
-        verdicts.
 
     Raises
     ------
     InputError
         There are no fits, or fits of different problems. Trees that ardvark did not make are given
         together with a problem or with fits. The reference is unknown. `test` is given without
-        `problem`. A quantity has the wrong shape or a name that is taken.
+        `problem`.
 
     Examples
     --------
@@ -321,7 +316,7 @@ def compare(
     >>> av.compare(fits, reference=exact, problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: reference
     ...
-                      verdict      P(y = 1) off by  width  wrong, sure accuracy seconds
+                      verdict     P(y = 1) off by  width wrong, sure  accuracy seconds
     reference         [converged]        reference  ...
     em                [do not use] ...
     """
@@ -333,7 +328,7 @@ def compare(
         # a score of the link "identity" is no probability
         probabilities = {} if problem is None or problem.spec.link == "identity" else predicted
         alone = len(entries) == 1  # a fit has no distance from itself
-        distances = measure(entries, None if alone else name, problem, probabilities, quantities)
+        distances = measure(entries, None if alone else name, problem, probabilities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
         by_fit = verdicts(entries, name, distances, _models(predicted, plain, problem, test))
         table = tabulate(entries, distances, by_fit, problem, test, predicted, plain)

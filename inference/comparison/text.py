@@ -30,11 +30,12 @@ LINES = 30
 """Lines of a screen."""
 BELOW = 4
 """Lines of a screen that are left to the caller, who says where the report is."""
-_FITS = 7  # with a line in the table
+_FITS = (2, 7)  # with a line in the table, fewest and most
+_BESIDE_FITS = 6  # other lines: heading, baselines, what it means, and how many more there are
 _FEATURES = 4
 _COVARIATES = 3
-_NAME = 17  # characters of a name in the table
-_WIDTHS = (15, 7, 13, 10, 8)  # of its numbers
+_NAME = 15  # characters of a name in the table
+_WIDTHS = (15, 7, 12, 10, 8)  # of its numbers
 _COLUMN = {column.name: column for column in COLUMNS}
 _OFF = STATISTICS["difference"].column("probability")
 _SPREAD = STATISTICS["sd_ratio"].column("eta")
@@ -59,10 +60,12 @@ def one_screen(
     first = reference or next(iter(fits))
     known, verdict = fits[first], verdicts[first]
     above = [_cut(title), *([_cut(rows)] if rows else []), *_predicts(first, verdict, remarks)]
-    above += [*_leading(first, known), *_always(known), "", *_table(table, verdicts, reference)]
+    above += [*_leading(first, known), *_always(known), ""]
     # that there is no exact posterior is said last
     remedies = [] if verdict.longer else [f"try: {remedy}" for remedy in verdict.remedies[-1:]]
     below = [line for r in remedies for line in textwrap.wrap(r, WIDTH, break_on_hyphens=False)]
+    room = LINES - BELOW - len(above) - len(below)
+    above += _table(table, verdicts, reference, room - _BESIDE_FITS)
     room = LINES - BELOW - len(above) - len(below)
     return "\n".join([*above, *_whys(verdicts, room), *below])
 
@@ -106,24 +109,29 @@ def _cut(text: str, width: int = WIDTH) -> str:
 
 
 def _table(
-    table: pd.DataFrame, verdicts: Mapping[str, Verdict], reference: str | None
+    table: pd.DataFrame, verdicts: Mapping[str, Verdict], reference: str | None, room: int
 ) -> Iterator[str]:
-    """Yield the heading, a line for each fit and baseline, and what the columns mean."""
+    """Yield the heading, a line for each fit and baseline, and what the columns mean.
+
+    `room` is how many lines the fits may take.
+    """
+    most = min(max(room, _FITS[0]), _FITS[1])
     score = "log_score" if table["log_score"].notna().any() else "accuracy"
     named = score.replace("_", " ")
     yield _line("", "verdict", "P(y = 1) off by", "width", "wrong, sure", named, "seconds")
     fits = table[table["kind"] != "baseline"]
-    for name, row in fits.iloc[:_FITS].iterrows():
+    for name, row in fits.iloc[:most].iterrows():
         said = f"[{verdicts[str(name)].level}]"
         yield _row(str(name), said, dict(row), score, name == reference)
-    if len(fits) > _FITS:
-        yield f"and {len(fits) - _FITS} more fits"
+    if len(fits) > most:
+        yield f"and {len(fits) - most} more fits"
     for name, row in table.loc[table.index.intersection(_BESIDE)].iterrows():
         yield _row(str(name), "plain", dict(row), score)
-    if reference is not None:
-        yield "off by: mean over the rows; width: sd of eta, exact is 1"
+    meanings = [] if reference is None else ["off by: mean over rows; width: sd of eta, exact is 1"]
     if table["wrong"].notna().any():
-        yield "wrong: rows left out; sure: those of them whose 90 % interval excludes 1/2"
+        meanings.append("sure: 90 % excludes 1/2")
+    if meanings:
+        yield "; ".join(meanings)
 
 
 def _row(
@@ -152,7 +160,7 @@ def _wrong(row: Mapping[str, Any]) -> str:
 def _line(name: str, verdict: str, *numbers: str) -> str:
     """Return the cells of the table as a line."""
     cells = (f"{number:>{width}}" for number, width in zip(numbers, _WIDTHS, strict=True))
-    return f"{_cut(name, _NAME):<{_NAME}} {verdict:<13}{''.join(cells)}".rstrip()
+    return f"{_cut(name, _NAME):<{_NAME}} {verdict:<12}{''.join(cells)}".rstrip()
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -222,7 +230,8 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
     known = table["effect"].notna().any()
     title = f"{first}: effects per sd{towards(table)}, in {table.attrs['unit']}"
     shown = printed(leading(table, _FEATURES))
-    shown.index = pd.Index([_cut(str(name), _NAME) for name in shown.index])
+    room = WIDTH - 2 - len(shown.to_string(index=False).partition("\n")[0])
+    shown.index = pd.Index([_cut(str(name), room) for name in shown.index])
     lines = shown.to_string(index_names=False).split("\n")
-    return ["", _cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
-            *sentence_of(counted(tree))]  # fmt: skip
+    return [_cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
+            *sentence_of(counted(tree), 3)]  # fmt: skip

@@ -65,8 +65,13 @@ class Signed:
             rows = np.ascontiguousarray(part.T, dtype=float)  # (j, S): quantiles along memory
             sign = np.maximum((rows > 0.0).mean(1), (rows < 0.0).mean(1))
             found.append((rows.mean(1), rows.std(1), sign, np.quantile(rows, QUANTILES, axis=1)))
-        *each, quantiles = zip(*found, strict=True)
-        return cls(*map(np.concatenate, each), np.concatenate(quantiles, axis=1))
+        mean, sd, direction, quantiles = zip(*found, strict=True)
+        return cls(
+            np.concatenate(mean),
+            np.concatenate(sd),
+            np.concatenate(direction),
+            np.concatenate(quantiles, axis=1),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,10 +322,10 @@ def carried(values: np.ndarray, active: np.ndarray) -> np.ndarray:
         return (squares * active).sum(-1) / total
 
 
-def carriers(values: np.ndarray, share: float = SHARE) -> np.ndarray:
+def carriers(values: np.ndarray) -> np.ndarray:
     """Return n90 (...) of effects (..., k): how many of the largest carry 90 % of their squares."""
     squares = np.sort(np.square(values), axis=-1)[..., ::-1]
     sums = np.cumsum(squares, axis=-1)
     total = sums[..., -1:]
-    below = (sums < share * total * (1.0 - 1e-12)).sum(-1)  # 9 of 10 is 90 %, whatever rounding
+    below = (sums < SHARE * total * (1.0 - 1e-12)).sum(-1)  # 9 of 10 is 90 %, whatever rounding
     return np.where(total[..., 0] > 0.0, below + 1, 0)

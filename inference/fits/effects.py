@@ -41,8 +41,8 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
             Posterior mean of the signed effect, the ends of its 90 % interval, and its standard
             deviation: of a feature per standard deviation of it.
         odds_ratio, odds_low, odds_high
-            What the odds are multiplied by for one more standard deviation, posterior median and 90
-            % interval; only where eta is in log odds and linear in the features. Those of
+            What the odds are multiplied by for one more standard deviation: posterior median and
+            90 % interval; only where eta is in log odds and linear in the features. Those of
             covariates are for one unit of the column.
         p_direction
             The probability of the more probable sign.
@@ -96,16 +96,17 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     at = {"low": QUANTILES[0], "median": 0.5, "high": QUANTILES[-1]}
     inner = {n: np.nan if ends is None else ends.sel(quantile=q, method="nearest").values
              for n, q in at.items()}  # fmt: skip
-    columns |= {"low": inner["low"], "high": inner["high"]}
+    columns |= {n: np.asarray(inner[n]) for n in ("low", "high")}
     columns |= _bayes_factor(columns, _values(found, f"prior_mcse_{what}"))
     names = found[f"p_active_{what}"][DIMS[what]].values.astype(str)
     frame = pd.DataFrame(columns, index=pd.Index(names, name=what))
     frame = frame[list(EFFECTS)].astype(float)
     if about["unit"].startswith("log odds") and about["direction"] == WEIGHT:
-        place = frame.columns.get_loc("effect_sd") + 1
+        place = list(frame).index("p_direction")
         with np.errstate(over="ignore"):
-            for i, (name, end) in enumerate(zip(ODDS, ("median", "low", "high"), strict=True)):
-                frame.insert(place + i, name, np.exp(inner[end]))
+            for name, end in zip(ODDS, ("median", "low", "high"), strict=True):
+                frame.insert(place, name, np.exp(inner[end]))
+                place += 1
     frame = frame.assign(**rules(tree, what))
     frame.attrs = about
     return frame

@@ -2,8 +2,8 @@
 
 P > 1/2    P(active) above one half: the median model
 FDR 10 %   the longest list, in the order of P(active), whose mean of 1 - P(active) is at most
-0.1. That mean is its expected share of false discoveries (Mueller, Parmigiani & Rice
-2006). The list is empty if even its first entry would be too uncertain
+           0.1. That mean is its expected share of false discoveries (Mueller, Parmigiani & Rice
+           2006). The list is empty if even its first entry would be too uncertain
 own        the rule of the method's paper, if it has one (`fit/selected_feature`)
 """
 

@@ -32,16 +32,16 @@ class Clusters:
     weight: np.ndarray
 
 
-def clustered(p: np.ndarray, number: int = NUMBER, seed: int = 0) -> Clusters:
+def clustered(p: np.ndarray, number: int = NUMBER) -> Clusters:
     """Return at most `number` clusters of the predictions p (S, N) of draws."""
-    groups = _groups(p, number, seed)
+    groups = _groups(p, number)
     counts = np.bincount(groups)
     sums = np.zeros((len(counts), p.shape[1]))
     np.add.at(sums, groups, p)
     return Clusters(sums / counts[:, None], counts / len(p))
 
 
-def _groups(p: np.ndarray, number: int, seed: int) -> np.ndarray:
+def _groups(p: np.ndarray, number: int) -> np.ndarray:
     """Return the cluster of each draw (S,); equal draws are in one cluster."""
     latent = special.logit(np.clip(p, _SMALLEST, 1.0 - _SMALLEST))
     distinct, which = np.unique(latent, axis=0, return_inverse=True)
@@ -50,5 +50,5 @@ def _groups(p: np.ndarray, number: int, seed: int) -> np.ndarray:
     from sklearn.cluster import KMeans
 
     with threadpool_limits(1):  # equal clusters whatever the number of cores
-        found = KMeans(number, n_init=1, random_state=seed).fit_predict(latent)
+        found = KMeans(number, n_init=1, random_state=0).fit_predict(latent)
     return np.unique(found, return_inverse=True)[1]  # an empty cluster has no number

@@ -53,7 +53,7 @@ def design(X: np.ndarray, always: np.ndarray | None = None) -> np.ndarray:
     return np.concatenate([fixed, X], axis=-1)
 
 
-def project(p: np.ndarray, A: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+def project(p: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the coefficients of the submodel that is nearest to each prediction.
 
     Parameters
@@ -62,8 +62,6 @@ def project(p: np.ndarray, A: np.ndarray, start: np.ndarray | None = None) -> np
         P(y = 1) of each row, for S draws or clusters.
     A : array (..., N, K)
         Columns of the submodel; leading axes are submodels, which may share p.
-    start : array (..., S, K), optional
-        Where to start; by default at 0.
 
     Returns
     -------
@@ -88,7 +86,7 @@ def project(p: np.ndarray, A: np.ndarray, start: np.ndarray | None = None) -> np
     N, K = A.shape[-2:]
     lead = np.broadcast_shapes(p.shape[:-2], A.shape[:-2])
     shape = (*lead, p.shape[-2], K)
-    b = np.zeros(shape) if start is None else np.array(np.broadcast_to(start, shape), dtype=float)
+    b = np.zeros(shape)
     turned = A.swapaxes(-1, -2)  # (..., K, N)
     products = (A[..., :, None] * A[..., None, :]).reshape(*A.shape[:-2], N, K * K)
     value = _objective(p, b @ turned, b)

@@ -34,7 +34,6 @@ def search(
     X: np.ndarray,
     size: int,
     always: np.ndarray | None = None,
-    screen: int = SCREEN,
 ) -> list[int]:
     """Return the first features of the search, in the order in which they are added.
 
@@ -48,14 +47,12 @@ def search(
         How many features to add.
     always : array (N, a), optional
         Columns that every submodel has.
-    screen : int
-        How many features the L1 path leaves.
     """
     D = X.shape[1]
-    if screen >= D:
+    if D <= SCREEN:
         candidates = list(range(D))
     else:
-        candidates = l1_order(clusters.weight @ clusters.p, X, always)[: max(screen, size)]
+        candidates = l1_order(clusters.weight @ clusters.p, X, always)[: max(SCREEN, size)]
     return forward(clusters, X, size, candidates, always)
 
 

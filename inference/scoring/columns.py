@@ -138,7 +138,8 @@ def distances() -> Iterator[Column]:
     for quantity in quantities:
         for s in STATISTICS.values():
             if quantity in s.columns:
-                yield from _distance(s.column(quantity), *s.columns[quantity], s.meaning)
+                name, digits = s.column(quantity), s.columns[quantity]
+                yield from _distance(name, s.heading(quantity), digits, s.meaning)
 
 
 def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Column, Column]:

@@ -17,7 +17,7 @@ from ..fits.diagnostics import masks
 from ..fits.quotable import listed
 from ..fits.selection import DIMS
 from .draws import CONTINUOUS, MASK, PROBABILITY, Draws, ReferenceDraws
-from .quantities import WEIGHTS, Function, has_draws, has_primal, labels, quantities
+from .quantities import WEIGHTS, has_draws, has_primal, labels, quantities
 from .statistic import Distance
 from .statistics import STATISTICS
 from .statistics.p_active import P_ACTIVE, probabilities
@@ -29,7 +29,6 @@ def measure(
     reference: str | None,
     problem: Problem | None = None,
     probability: Mapping[str, np.ndarray] | None = None,
-    own: Mapping[str, Function] | None = None,
 ) -> pd.DataFrame:
     """Return every distance of every fit from the reference, with its noise floor.
 
@@ -41,7 +40,7 @@ def measure(
     fits : dict of DataTree
     reference : str or None
         The fit that distances are measured from; there are none without it, or without its draws.
-    problem, probability, own
+    problem, probability
         As for `quantities`.
 
     Returns
@@ -55,7 +54,7 @@ def measure(
         return frame([])
     exact = drawn[reference]
     found: dict[str, list[Distance]] = {name: [] for name in drawn}
-    for quantity, draws_of in quantities(problem, probability or {}, own, exact).items():
+    for quantity, draws_of in quantities(problem, probability or {}, exact).items():
         values = draws_of(reference, exact)
         if values is None or values.shape[0] * values.shape[1] < 2:
             continue

@@ -29,7 +29,6 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ardvark.common.validate import InputError
 from ardvark.models import SHARED, ZOO, Problem
 
 from ..fits.datatree import COVARIATES, group, is_bare, pointwise
@@ -41,8 +40,6 @@ WEIGHTS = {
     "sample_weight": "the weight of sample",
 }
 """Quantities of which the leading components are compared, in words."""
-Function = Callable[[xr.Dataset], object]
-"""A quantity defined by the user: posterior -> array (chain, draw, ...)."""
 SIGNED = ("bias", COVARIATES)
 """Scalars that may be positive in all draws although they need not be."""
 
@@ -53,7 +50,6 @@ SIGNED = ("bias", COVARIATES)
 def quantities(
     problem: Problem | None,
     probability: Mapping[str, np.ndarray],
-    own: Mapping[str, Function] | None = None,
     exact: xr.DataTree | None = None,
 ) -> dict[str, Callable[[str, xr.DataTree], np.ndarray | None]]:
     """Return functions, by quantity, that read its draws (chain, draw, K) from a fit, or None.
@@ -64,15 +60,8 @@ def quantities(
         Needed for primal weights.
     probability : dict of array (chain, draw, M)
         P(y = 1) at test rows, by fit.
-    own : dict of callable
-        Quantities defined by the user, as functions of the posterior group.
     exact : DataTree, optional
         The reference, whose scalars and precisions are read.
-
-    Raises
-    ------
-    InputError
-        A name exists already, or a function does not return an array (chain, draw, ...).
     """
     found: dict[str, Callable[[str, xr.DataTree], np.ndarray | None]] = {}
     if not _is_own(problem, exact):
@@ -82,10 +71,6 @@ def quantities(
         found[quantity] = partial(_logs, known)
     found["probability"] = lambda name, tree: probability.get(name, fitted(tree))
     found["lp"] = lambda _, tree: _lp(tree)
-    for name, function in (own or {}).items():
-        if name in (*found, *PARAMETERS, "ranking", "selection"):
-            raise InputError(f"a quantity named {name!r} exists already; choose another name.")
-        found[name] = partial(_own, name, function)
     return found
 
 
@@ -139,21 +124,6 @@ def _lp(tree: xr.DataTree) -> np.ndarray | None:
     if "lp" not in stats or stats["lp"].size < 2 or not np.isfinite(stats["lp"].values).all():
         return None
     return stats["lp"].transpose("chain", "draw").values[..., None]
-
-
-def _own(name: str, function: Function, _: str, tree: xr.DataTree) -> np.ndarray:
-    posterior = group(tree, "posterior")
-    found = function(posterior)
-    if isinstance(found, xr.DataArray):
-        found = found.transpose("chain", "draw", ..., missing_dims="ignore").values
-    values = np.asarray(found, dtype=float)
-    sizes = (posterior.sizes["chain"], posterior.sizes["draw"])
-    if values.shape[:2] != sizes:
-        raise InputError(
-            f"quantity {name!r} must return one value, or one array, for each draw. It returned "
-            f"the shape {values.shape}, and the posterior's (chain, draw) are {sizes}."
-        )
-    return values.reshape(*sizes, -1)
 
 
 def has_primal(problem: Problem | None, tree: xr.DataTree) -> bool:

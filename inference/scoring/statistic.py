@@ -1,9 +1,9 @@
 """A statistic: one measure of how far a fit is from the reference, declared in one place.
 
 The declaration holds how the statistic is computed, what a perfect method scores, how components
-are combined into one number, the noise floor, the wording and limits of a verdict, and the columns
-of the table. To add a statistic, write a file in `statistics/` and a line in the registry there.
-Distances, table, report, documentation and verdicts then use it.
+are combined into one number, the noise floor, the limits of a verdict, and the columns of the
+table. To add a statistic, write a file in `statistics/`, a line in the registry there, and its
+words in `target/words.py`. Distances, table, report, documentation and verdicts then use it.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..target import words
 from .draws import Kind
 
 Word = Literal["good", "rough", "bad", "unknown"]
@@ -34,13 +35,6 @@ PARAMETERS = ("scalar", "precision", "variable")
 one's own."""
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
-
-
-class Shown(NamedTuple):
-    """How the distance of one quantity is shown in the table: heading, and number of digits."""
-
-    heading: str
-    digits: int
 
 
 @dataclass(frozen=True)
@@ -161,9 +155,6 @@ class Statistic:
     floor : callable
         How its noise floor is computed (`floors.py`): (statistic, fit, reference) -> floor and
         median of the deviation of a second run.
-    phrase : str
-        Its wording, with the fields {quantity}, {component} (the quantity, where none is named),
-        {value} (a number, with a format) and {percent}.
     over : {"worst", "median", "mean", ""}
         Which of the components, or which summary of them, is its value; "" if `compute` returns one
         number. The worst is farthest from `perfect`.
@@ -177,13 +168,10 @@ class Statistic:
     limits : dict of Limit
         By purpose (`purposes.py`): the limits that a verdict uses. If empty, the statistic
         is shown but decides nothing.
-    columns : dict of Shown
-        By quantity: its columns in the table.
+    columns : dict of int
+        By quantity that has a column in the table: the number of digits.
     prefix : str
         How the names of its columns begin, if not with its own name.
-    meaning : str
-        What its columns mean, for a reader of the table. Statistics with the same meaning are
-        printed together.
     halves : bool
         Whether the reference's own row shows it, for one half of the chains against the other.
     """
@@ -192,15 +180,13 @@ class Statistic:
     of: Kind
     compute: Callable[[Any, Any], np.ndarray]
     floor: Callable[["Statistic", Any, Any], tuple[float, float]]
-    phrase: str
     over: Literal["worst", "median", "mean", ""] = ""
     perfect: float = 0.0
     expected: Callable[[Any, Any], np.ndarray] | None = None
     apart: Callable[[ArrayLike, ArrayLike], np.ndarray] = gap
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    columns: Mapping[str, Shown] = field(default_factory=dict)
+    columns: Mapping[str, int] = field(default_factory=dict)
     prefix: str = ""
-    meaning: str = ""
     halves: bool = True
 
     def reduce(self, components: np.ndarray) -> np.ndarray:
@@ -248,6 +234,15 @@ class Statistic:
         inside = bool(deviation <= floor[0])
         return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)
 
+    @property
+    def meaning(self) -> str:
+        """What its columns mean; statistics with the same meaning are printed together."""
+        return words.MEANINGS.get(self.name, "")
+
+    def heading(self, quantity: str) -> str:
+        """Return the heading of the column of that quantity."""
+        return words.HEADINGS[self.name].format(quantity=quantity)
+
     def column(self, quantity: str) -> str:
         """Return the name of the column of that quantity."""
         return f"{self.prefix or self.name}_{quantity}"
@@ -261,7 +256,7 @@ class Statistic:
     def words(self, distance: Distance) -> str:
         """Return a distance in words, with its noise floor."""
         percent = "" if np.isnan(distance.value) else f"{distance.value:.0%}".replace("%", " %")
-        text = self.phrase.format(
+        text = words.STATISTICS[self.name].format(
             quantity=distance.quantity,
             component=distance.component or distance.quantity,
             value=distance.value,

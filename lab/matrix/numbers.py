@@ -104,7 +104,7 @@ def numbers(
         "p_off": _value(distances, "probability", "difference"),
         "agreement": _value(distances, "probability", "agreement"),
         "p_active_off": _value(distances, "selection", "p_active"),
-        "top": _value(distances, "ranking", "top") if _ranked(exact) else np.nan,
+        "top": _top(problem, tree, exact) if _ranked(exact) else np.nan,
     }
     found |= _scalars(tree, exact) | _effects(problem, tree, exact)
     return {name: found.get(name, np.nan) for name in NAMES}
@@ -113,6 +113,16 @@ def numbers(
 def _value(distances: pd.DataFrame, quantity: str, statistic: str) -> float:
     which = (distances["quantity"] == quantity) & (distances["statistic"] == statistic)
     return next(iter(distances.loc[which, "value"]), np.nan)
+
+
+def _top(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> float:
+    """Return the share in common of the ten features with the largest mean absolute weights."""
+    sizes = [w for w in (_weights(problem, t) for t in (tree, exact)) if w is not None]
+    if len(sizes) < 2:
+        return np.nan
+    most = min(LEADING, max(1, sizes[0].shape[-1] // 2))
+    first = [np.argsort(-np.abs(w).mean((0, 1)), kind="stable")[:most] for w in sizes]
+    return len(np.intersect1d(*first)) / most
 
 
 def _ranked(tree: xr.DataTree) -> bool:

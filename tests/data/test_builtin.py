@@ -121,13 +121,13 @@ def test_fat_names_its_informative_features():
     se = 2 / np.sqrt(60)  # of unit normals, 30 a class
     assert (np.abs(np.abs(gap[columns]) - 1.5) < z_limit(2000) * se).all()
     assert (np.abs(np.delete(gap, columns)) < z_limit(2000) * se).all()
-    other = fat(n=20, d=50, n_informative=3, random_seed=1)
+    other = fat(n=20, d=50, random_seed=1)
     assert other.X.shape == (20, 50)
-    assert sum("informative" in name for name in other.feature_names) == 3
+    assert sum("informative" in name for name in other.feature_names) == 10
 
 
 def test_bad_sizes_are_named():
-    with pytest.raises(InputError, match=r"0 <= n_informative <= d.*n_informative=11"):
-        fat(d=10, n_informative=11)
+    with pytest.raises(InputError, match="fat needs n >= 4 and d >= 10, got n=60, d=9"):
+        fat(d=9)
     with pytest.raises(InputError, match="n_per_class must be at least 1, got 0"):
         waveform(n_per_class=0)

@@ -8,7 +8,7 @@ from typing import Literal
 from . import forest, judging_plots, plots
 from .style import Picture
 
-Kind = Literal["forest", "curve", "eta", "frontier", "samples", "calibration", "ranks"]
+Kind = Literal["forest", "curve", "eta", "frontier", "samples", "reliability", "ranks"]
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ FIGURES: dict[Kind, Figure] = {
         partial(forest.forest, what="sample"), "fits",
         "The same for samples, per standard deviation of their basis functions.",
     ),
-    "calibration": Figure(
-        judging_plots.calibration, "held_out",
-        "The probabilities are miscalibrated where a curve leaves the band. A curve flatter than "
+    "reliability": Figure(
+        judging_plots.reliability, "held_out",
+        "The probabilities are not reliable where a curve leaves the band. A curve flatter than "
         "the diagonal is overconfident; a steeper one is too cautious.",
     ),
     "ranks": Figure(

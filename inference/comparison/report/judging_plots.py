@@ -1,4 +1,4 @@
-"""Figures that judge fits: the cost of accuracy, calibration, and agreement of chains."""
+"""Figures that judge fits: the cost of accuracy, reliability, and agreement of chains."""
 
 from collections.abc import Mapping
 
@@ -91,7 +91,7 @@ def _cheapest(known: pd.DataFrame, reference: str) -> str:
     return text
 
 
-def calibration(held_out: HeldOut | None, reference: str | None, subject: str = "") -> Picture:
+def reliability(held_out: HeldOut | None, reference: str | None, subject: str = "") -> Picture:
     """Draw the reliability curve of each method: how often y = 1 if P(y = 1) is p.
 
     The curve is the isotonic regression of y on P (`arviz_plots.plot_ppc_pava`; Dimitriadis et al.
@@ -114,7 +114,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
     import arviz_plots
 
     if held_out is None or not held_out.probability:
-        raise InputError("the calibration plot needs held-out samples (test=).")
+        raise InputError("the reliability plot needs held-out samples (test=).")
     methods = sorted(held_out.probability, key=lambda m: m != reference)
     generator = np.random.default_rng(0)
     labels, truth = {}, {}

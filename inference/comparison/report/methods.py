@@ -38,13 +38,15 @@ def methods_text(problem: Problem, tree: xr.DataTree) -> str:
     versions = json.loads(str(attrs.get("versions", "{}")))
     used = ", ".join(f"{name} {versions[name]}" for name in _PACKAGES if name in versions)
     computed = _COMPUTED[attrs["kind"]].format(
-        method=attrs["method"], chains=attrs["chains"], draws=attrs["draws"], mixed=_mixed(tree)
-    )
+        method=attrs.get("method", "draws of one's own"), mixed=_mixed(tree),
+        chains=tree["posterior"].sizes["chain"], draws=tree["posterior"].sizes["draw"],
+    )  # fmt: skip
+    seed = f"; seed {attrs['seed']}" if "seed" in attrs else ""
     return (
         f"The model is {spec.title} ({spec.name}; {spec.citation}), fitted to {problem.data.N} "
         f"rows and {problem.D} features{scaled}.{always} Prior: {_prior(problem)}. Its posterior "
-        f"was {computed}, with ardvark {versions.get('ardvark', '')} ({used}; seed "
-        f"{attrs['seed']}). An effect is per standard deviation of the feature, and P(> t) is the "
+        f"was {computed}, with ardvark {versions.get('ardvark', '')} ({used}{seed}). "
+        "An effect is per standard deviation of the feature, and P(> t) is the "
         "posterior probability that its absolute value is above t; the Bayes factor is the "
         "posterior odds of that over its prior odds. Intervals are central 90 % intervals."
     )

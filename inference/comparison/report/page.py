@@ -26,8 +26,8 @@ from ...fits.selection_text import counted, selection_text
 from ...scoring.columns import FLOOR, Column, groups, table_text
 from ...scoring.distances import rows as rows_of
 from ...scoring.statistics import STATISTICS
+from ..verdicts.saying import Level
 from ..verdicts.verdict import Verdict
-from ..verdicts.words import Level
 from .figures import FIGURES, Kind
 from .methods import methods_text
 from .style import Picture
@@ -46,7 +46,7 @@ _BADGES: dict[Level, str] = {
 _BAD = ("failed", "not_converged", "not possible", "do not use")
 PARTS: tuple[tuple[Kind, ...], ...] = (
     ("forest", "curve"),
-    ("eta", "calibration", "frontier"),
+    ("eta", "reliability", "frontier"),
     ("samples", "ranks"),
 )
 """The figures of the features, of the approximations, and below them."""

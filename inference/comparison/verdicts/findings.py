@@ -2,8 +2,8 @@
 
 A finding limits what a verdict (`verdict.py`) may say about some purposes, to "rough", "bad" or, if
 the diagnostic itself is missing, "unknown". A finding without purposes is a remark. The rules stand
-in the order in which they are asked. What they say is a code with numbers (`contract/reasons.py`
-has the words), and the limits of convergence are those of `fits/convergence.py`.
+in the order in which they are asked. What they say is a code with numbers (`target/words.py` has
+the words), and the limits of convergence are those of `fits/convergence.py`.
 
 Draws prove nothing by themselves. Those of an exact sampler of this package have converged or not;
 draws that were adopted may be well mixed and of something else. A calibration of the sampler that

@@ -1,7 +1,7 @@
 """What a fit may be used for: the registry of purposes, one declaration each.
 
-To add one, declare a `Purpose` here and put it into `PURPOSES`; verdicts, their sentences, tables
-and the page follow. What it rests on are limits of statistics: those that name it
+To add one, put a `Purpose` into `PURPOSES` and its words into `target/words.py`; verdicts, their
+sentences, tables and the page follow. What it rests on are limits of statistics: those that name it
 (`scoring/statistics/`), and those that it brings.
 """
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ...scoring.statistic import Limit, Statistic, Word
 from ...scoring.statistics import STATISTICS
+from ...target import words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +20,6 @@ class Purpose:
     Attributes
     ----------
     name : str
-    meaning : str
-        What is read off the fit for this purpose.
-    quoted : str
-        What the sentence says may be reported; "" if `said` has its own clauses.
-    said : dict of str
-        By word, a clause of the sentence, before what may be reported.
     within : str
         Another purpose. If both have the same word, the sentence names only that one.
     capped_with : tuple of str
@@ -36,13 +31,24 @@ class Purpose:
     """
 
     name: str
-    meaning: str
-    quoted: str = ""
-    said: Mapping[Word, str] = field(default_factory=dict)
     within: str = ""
     capped_with: tuple[str, ...] = ()
     main: bool = False
     limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    @property
+    def meaning(self) -> str:
+        """What is read off the fit for this purpose."""
+        return words.PURPOSES[self.name]["meaning"]
+
+    @property
+    def quoted(self) -> str:
+        """What the sentence says may be reported; "" if the purpose has clauses of its own."""
+        return words.PURPOSES[self.name].get("quoted", "")
+
+    def said(self, word: Word) -> str | None:
+        """Return its own clause of a word, None if it has none."""
+        return words.PURPOSES[self.name].get(word)
 
     def rests_on(self) -> list[tuple[Statistic, Limit]]:
         """Return every limit that decides its word, each with its statistic."""
@@ -54,40 +60,13 @@ class Purpose:
 PURPOSES: dict[str, Purpose] = {
     p.name: p
     for p in (
-        Purpose(
-            name="predictions",
-            meaning="P(y = 1), and the class",
-            main=True,
-            said={
-                "good": "use its predictions",
-                "rough": "use its predicted classes, not its probabilities",
-                "bad": "do not use its predictions",
-            },
-        ),
-        Purpose(
-            name="means",
-            meaning="posterior means, in the posterior's own sds",
-            quoted="its means",
-        ),
-        Purpose(
-            name="uncertainty",
-            meaning="intervals, sds, the joint distribution",
-            quoted="its intervals",
-        ),
-        Purpose(
-            name="parameters",
-            meaning="bias, scales and precisions: what the model has besides weights",
-            quoted="its bias and scales",
-        ),
-        Purpose(
-            name="ranking", meaning="which features come first", quoted="its ranking", main=True
-        ),
-        Purpose(
-            name="selection",
-            meaning="P(effect), and the features selected by it",
-            quoted="its P(effect)",
-            within="ranking",  # without a reliable order there is no reliable set
-        ),
+        Purpose(name="predictions", main=True),
+        Purpose(name="means"),
+        Purpose(name="uncertainty"),
+        Purpose(name="parameters"),
+        Purpose(name="ranking", main=True),
+        # without a reliable order there is no reliable set
+        Purpose(name="selection", within="ranking"),
     )
 }
 """Every purpose, by name, in the order of the words."""

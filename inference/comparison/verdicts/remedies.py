@@ -1,7 +1,7 @@
 """What to do about a fit that must not be trusted: the rules that choose a remedy for the case.
 
 No remedy names a method that is already in use, nor an option that the method does not have. How a
-remedy is written, in Python, in flags or for the estimator, is said in `words.py`.
+remedy is written, in Python, in flags or for the estimator, is said in `saying.py`.
 """
 
 import json

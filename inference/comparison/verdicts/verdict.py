@@ -16,7 +16,7 @@ believed the distances say nothing.
 
 These are about the computation: is this the posterior? Whether the model predicts anything is
 another question (`scoring/baselines.py`), and has a line of its own. What is decided here is said
-by `words.py`.
+by `saying.py`.
 
 The limits serve a reader who reports the numbers. If there is a choice, they are in posterior
 standard deviations. None depends on the number of draws, because the floor accounts for noise. How
@@ -38,7 +38,7 @@ from ...target.reasons import Reason
 from .findings import FEW, Basis, Finding, agreeing, findings_of, too_few, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, Remedy
-from .words import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
+from .saying import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,6 @@ comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(
 prior = "problem"        mask_prior of the problem, in the odds and in the score.
       = "printed"        (21), (22), which the paper's algorithm uses, whatever the problem's prior
                          (erratum: the prior of a count is used as the score of a mask).
-score = "likelihood"     (16), (17) at the alpha drawn.
-      = "bound"          the lower bound of ln p(y | masks), with alpha integrated out, instead of
-                         the likelihood of one alpha: (16), (17) as a posterior of masks.
 alpha = "draw"           algorithm 2 ends with a draw from q.
       = "mean"           m instead, in sweeps, score and result. A sample that is off then has
                          alpha_j = 0, and its bit follows the prior.
@@ -128,6 +125,7 @@ ABOUT = About(
         "samples in use."
     ),
 )
+VB_TOLERANCE = 1e-3  # algorithm 2 stops if an iteration raises its bound by less than this
 COVARIANCE = 100  # q's covariance is stored for up to this many samples in use
 DIMS: Dims = {
     "visited_zeta": ("iteration", "feature"),
@@ -154,14 +152,10 @@ class Options(Settings):
     )
     prior: Literal["problem", "printed"] = option("problem", "prior of the masks in the search")
     path: bool = option(False, f"{PATH} (every visited state, in the order of `objective`)")
-    score: Literal["likelihood", "bound"] = option("likelihood", "what ranks the visited states")
     alpha: Literal["draw", "mean"] = option("draw", "coefficients from q: a draw or the mean")
     feature_sweeps: int = option(100, "T_gsfs of algorithm 1", above=0)
     sample_sweeps: int = option(100, "T_gsms of algorithm 1", above=0)
     vb_iterations: int = option(300, "largest number of iterations of algorithm 2 (T_vb)", above=0)
-    vb_tolerance: float = option(
-        1e-3, "algorithm 2 stops if an iteration raises its bound by less than this", above=0.0
-    )
 
 
 supports = only_for(("fsklr", "sklr", "fs_skr"), "the algorithm of the paper on 'fsklr'")
@@ -252,7 +246,7 @@ class Search:
     def refit(self) -> None:
         """Run algorithm 2 at the current masks: q, then alpha (and tau) and eta."""
         h, o, rng = self.h, self.options, self.rng
-        K, limits = self.K[:, self.z], (o.vb_iterations, o.vb_tolerance)
+        K, limits = self.K[:, self.z], (o.vb_iterations, VB_TOLERANCE)
         reduced, basis = K, None
         if self.kernel.is_primal and self.zeta.sum() < self.z.sum():  # the rank of K is below A
             basis = np.linalg.qr(self.Z[np.ix_(self.z, self.zeta)])[0]
@@ -279,8 +273,7 @@ class Search:
     def state(self, stage: int) -> State:
         """Return the current state with its score, FS-SKLR (16), FS-SKLR (17)."""
         likelihood = log_likelihood(self.eta, self.labels)
-        score = likelihood if self.options.score == "likelihood" else self.q.elbo[-1]
-        score += float(log_mask_prior(self.z, self.a["z"], self.mask_prior))
+        score = likelihood + float(log_mask_prior(self.z, self.a["z"], self.mask_prior))
         if self.h.FEATURE_MASK:
             score += float(log_mask_prior(self.zeta, self.a["zeta"], self.mask_prior))
         return State(

@@ -69,9 +69,12 @@ prefilter = None         all features. A number: sparse probit on [1, x] first, 
                          until that many features remain, then JCFO on them (the paper: about 50).
                          gamma1 and gamma2 that were filled from D are filled again from the number
                          of features kept; given values stay.
-select = "problem"       the problem's gamma1, gamma2. "holdout": those on a grid with the highest
-                         log score on 10 % of the rows (two starts each), then a fit to all rows.
-                         Features are filtered and standardised again without the held-out rows.
+select = "problem"       the problem's gamma1, gamma2. "holdout": the gamma2 with the highest log
+                         score on 10 % of the rows (two starts each), then a fit to all rows. It
+                         tries 1, 0.1, ..., 0.0001 times the default for min(N, D) features, of
+                         gamma1 for sparse_probit. (Under the linear kernel, eta depends only on the
+                         product of both gammas.) Features are filtered and standardised again
+                         without the held-out rows.
 
 Cost
 ----
@@ -80,7 +83,6 @@ O((N + B) D), never D x D or N x B x D. Features at 0 are skipped, so all but th
 are cheap. `lab/algorithms/ALGORITHMS.md` measures it.
 """
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -142,6 +144,7 @@ DIMS: Dims = {
     "holdout_score": ("candidate",),
 }
 FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+HELD_OUT = 0.1  # share of each class
 FAR = 0.1  # no converged fit has a KKT residual above this
 LOOSE = 1e-4  # tolerance of the fits that only filter or choose gammas
 Gammas = tuple[float, float]
@@ -156,18 +159,6 @@ class Options(EngineOptions):
         None, "first reduce to about this many features by sparse probit; None: all", above=0
     )
     select: Literal["problem", "holdout"] = option("problem", "where gamma1 and gamma2 come from")
-    gamma1_grid: tuple[float, ...] | None = option(
-        None,
-        'values that select="holdout" tries; None: the problem\'s (sparse_probit: as for gamma2)',
-        above=0.0,
-    )
-    gamma2_grid: tuple[float, ...] | None = option(
-        None,
-        "the same for gamma2; None: 1, 0.1, ..., 0.0001 times its default for min(N, D) features "
-        "(under the linear kernel, eta depends only on the product of both gammas)",
-        above=0.0,
-    )
-    holdout: float = option(0.1, "share of each class that is held out", above=0.0, below=1.0)
 
 
 supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'", fixed_scale=True)
@@ -247,23 +238,20 @@ def _gammas(priors: Priors) -> Gammas:
     return float(first), float(second)
 
 
-def grid(problem: Problem, options: Options, D: int) -> list[Gammas]:
+def grid(problem: Problem, D: int) -> list[Gammas]:
     """Return the gammas that the hold-out tries, the strongest penalty first."""
     own, few = own_gammas(problem, D), filled_gammas(problem, min(len(problem.X), D))
-    first, second = options.gamma1_grid, options.gamma2_grid
     if not problem.spec.has_basis:
-        first, second = first or tuple(few[0] * factor for factor in FACTORS), (1.0,)
-    else:
-        first, second = first or (own[0],), second or tuple(few[1] * f for f in FACTORS)
-    return list(itertools.product(sorted(first, reverse=True), sorted(second, reverse=True)))
+        return [(few[0] * factor, 1.0) for factor in FACTORS]
+    return [(own[0], few[1] * factor) for factor in FACTORS]
 
 
-def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a mask (N,) of held-out rows: a share `part` of each class, but never all of it."""
+def holdout_rows(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a mask (N,) of held-out rows: `HELD_OUT` of each class, but never all of it."""
     held = np.zeros(len(y), dtype=bool)
     for label in (0, 1):
         rows = np.flatnonzero(y == label)
-        count = min(max(1, round(part * len(rows))), len(rows) - 1)
+        count = min(max(1, round(HELD_OUT * len(rows))), len(rows) - 1)
         held[rng.permutation(rows)[:count]] = True
     if not held.any():
         raise FitFailed('select="holdout" needs 2 samples of a class, so that one can be held out')
@@ -295,13 +283,13 @@ def tune(
     if options.select == "problem":
         return Tuned(features, own_gammas(problem, len(features)), [], np.zeros(0))
 
-    held = holdout_rows(y, options.holdout, rng)
+    held = holdout_rows(y, rng)
     fold = problem.take(~held)
     left_out = fold.standardized(problem.data.X[held])
     columns = filtered(fold.X, y[~held])
     training = basis_of(problem, fold.X[:, columns], fold.Z[:, columns])
     test = basis_of(problem, left_out[:, columns], fold.Z[:, columns])
-    tried = grid(problem, options, len(columns))
+    tried = grid(problem, len(columns))
     loose = replace(options, tolerance=max(LOOSE, options.tolerance), starts=min(2, options.starts))
     scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)
     with report.stage("hold-out", total=len(tried)) as update:

@@ -140,10 +140,9 @@ class Block:
         rest = self.bend(self.u) + self.slab_precision
         return (rest + self.p * share) / (self.p + rest)
 
-    def set_precisions(self, new: np.ndarray, damping: float = 0.0) -> None:
-        """Replace p; with damping, by a geometric mean of old and new."""
-        damped = self.p**damping * np.clip(new, _SMALLEST, _LARGEST) ** (1.0 - damping)
-        self.p = np.where(self.keep_precision, self.p, damped)
+    def set_precisions(self, new: np.ndarray) -> None:
+        """Replace p, except where it is kept."""
+        self.p = np.where(self.keep_precision, self.p, np.clip(new, _SMALLEST, _LARGEST))
 
     def take(self, keep: np.ndarray) -> None:
         """Keep only the entries marked (K,)."""

@@ -1,12 +1,9 @@
 """Draws from `pfcvm_lp`'s q, and the densities of q and of the posterior at them.
 
-q is two independent normals, of (b, w) and of theta. `positive="componentwise"` replaces each by
-the product of its marginal normals truncated to >= 0 (the bias and the RVM's weights stay normal);
-`"none"` keeps them as they are. Densities are those of the unconstrained vector, Jacobian included.
-They exist if q covers every free variable and has no mass below 0.
+q is two independent normals, of (b, w) and of theta, each replaced by the product of its marginal
+normals truncated to >= 0 (the bias and the RVM's weights stay normal). Densities are those of the
+unconstrained vector, Jacobian included. They exist if q covers every free variable.
 """
-
-from typing import Literal
 
 import numpy as np
 
@@ -21,29 +18,20 @@ from .curvature import Block, Curvature
 from .engine import Engine, full
 
 Curvatures = tuple[Curvature, Curvature | None]
-Positive = Literal["componentwise", "none"]
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
-def draw(
-    problem: Problem,
-    e: Engine,
-    curvatures: Curvatures,
-    positive: Positive,
-    job: Job,
-    update: Update,
-) -> Draws:
+def draw(problem: Problem, e: Engine, curvatures: Curvatures, job: Job, update: Update) -> Draws:
     """Return draws of q at a state with its curvatures, and both densities where they exist."""
     (N, D), B, (of_w, of_theta) = problem.X.shape, len(problem.Z), curvatures
     whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D
     covered = whole and e.hypers.parametrization == "marginal"
-    covered = covered and not (e.signed and positive == "none")
 
     def some(rng: np.random.Generator, S: int) -> tuple[Point, Point]:
-        bw = _block_draws(rng, e.sample, of_w, positive, S)
+        bw = _block_draws(rng, e.sample, of_w, S)
         theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
         if of_theta is not None:
-            theta = _block_draws(rng, e.feature, of_theta, positive, S)
+            theta = _block_draws(rng, e.feature, of_theta, S)
         a = e.basis_sign * bw[:, 1:]
         point = {
             "bias": bw[:, 0],
@@ -75,10 +63,10 @@ def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _block_draws(
-    rng: np.random.Generator, block: Block, curvature: Curvature, positive: Positive, S: int
+    rng: np.random.Generator, block: Block, curvature: Curvature, S: int
 ) -> np.ndarray:
     """Return S draws (S, K) of one block's q."""
-    if positive == "none" or not block.lam.any():
+    if not block.lam.any():
         return block.u + curvature.draws(rng, S)
     sd = curvature.moments()[0] ** 0.5
     out, real = np.empty((S, len(block.u))), block.lam == 0.0  # the bias

@@ -44,7 +44,15 @@ from ...target.backend import About, FitFailed, Job, Kind, Result
 from ...target.reasons import Reason
 from ...target.target import Target
 from .curvature import Block
-from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, predictive_moments
+from .engine import (
+    FAILED,
+    NO_WEIGHTS,
+    ROUNDS,
+    Engine,
+    EngineOptions,
+    applies,
+    predictive_moments,
+)
 from .traces import Traces
 
 NAME = "pfcvm_em"
@@ -117,7 +125,7 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> T
     pruned, offset = False, 0.0
     for t in range(1, options.max_iterations + 1):
         try:
-            engine.climb(options.rounds, 1e-10)
+            engine.climb(ROUNDS, 1e-10)
             value = log_posterior(engine) + offset
         except (linalg.LinAlgError, ValueError) as error:
             run.reason = f"iteration {t} failed: {FAILED} ({error})"

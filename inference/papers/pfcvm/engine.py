@@ -38,6 +38,12 @@ from ..path import PATH
 from .curvature import NAMES, Block, Curvature, prior_mode
 
 NO_WEIGHTS = "no weights, the bias alone"
+SMOOTHING = 5.0
+"""lambda of the sigmoids that replace w, theta >= 0, as in the paper."""
+RVM_THRESHOLD = 1e9
+"""The precision above which the RVM's samples are pruned."""
+ROUNDS = 2
+"""Alternations of Newton steps in w and theta per iteration."""
 FAILED = "a matrix is too ill-conditioned for a Cholesky factor; standardise X"
 
 
@@ -48,18 +54,14 @@ class EngineOptions(Settings):
     hyperprior: Literal["paper", "model"] = option(
         "paper", "c = d = 0, or the problem's own c, d and slab"
     )
-    smoothing: float = option(5.0, "lambda of the sigmoids that replace w, theta >= 0", above=0.0)
     initial_sample_precision: float = option(1.0, "where alpha starts", above=0.0)
     initial_feature_precision: float = option(1.0, "where beta starts", above=0.0)
-    sample_threshold: float | None = option(
-        None,
-        "prune samples whose precision exceeds this. inf: never; None: feature_threshold, or 1e9 "
-        "for the RVM, whose precisions have no sigmoid to bound them",
+    feature_threshold: float = option(
+        1e3,
+        "prune features whose precision exceeds this, and samples (the RVM's: 1e9, as no sigmoid "
+        "bounds their precisions); inf: never",
         above=0.0,
         at_most=np.inf,
-    )
-    feature_threshold: float = option(
-        1e3, "prune features whose precision exceeds this; inf: never", above=0.0, at_most=np.inf
     )
     feature_floor: float | None = option(
         None, "set a theta below this to 0 (footnote 3); None: only precisions prune", at_least=0.0
@@ -69,7 +71,6 @@ class EngineOptions(Settings):
         1e-4, "relative change of the objective that counts as a change", above=0.0
     )
     max_iterations: int = option(500, "updates of the precisions", above=0)
-    rounds: int = option(2, "alternations of Newton steps in w and theta per iteration", above=0)
 
 
 applies = only_for(
@@ -116,16 +117,14 @@ class Engine:
         assert isinstance(h, KernelHypers)  # as `supports` says
         labels = problem.basis_labels
         signs = labels is not None
-        threshold = options.sample_threshold
-        if threshold is None:
-            threshold = options.feature_threshold if signs else 1e9
+        threshold = options.feature_threshold if signs else RVM_THRESHOLD
 
         def block(p: float, prior: Any, size: int, smooth: bool) -> tuple[Block, float]:
             unit, c, d, t = 1.0, 0.0, 0.0, 0.0
             if options.hyperprior == "model":
                 unit = min(float(prior.scale), prior.slab)
                 c, d, t = prior.shape, prior.rate, prior.slab**-2.0
-            p, lam = p / unit**2, options.smoothing / unit if smooth else 0.0
+            p, lam = p / unit**2, SMOOTHING / unit if smooth else 0.0
             at = np.ones(size)
             no = np.zeros(size, dtype=bool)
             return Block(
@@ -332,16 +331,7 @@ class Engine:
         value += self.sample.evidence(of_w)
         return value + (self.feature.evidence(of_theta) if of_theta is not None else 0.0)
 
-    # --- scale and pruning ---
-
-    def rescale(self) -> None:
-        """Set the largest theta to 1 by (theta / r, r w), which keeps eta for a linear kernel."""
-        r = float(self.feature.u.max())
-        if r > 0.0:
-            self.feature.u, self.feature.p = self.feature.u / r, self.feature.p * r**2
-            w = self.sample.index >= 0
-            self.sample.u = np.where(w, self.sample.u * r, self.sample.u)
-            self.sample.p = np.where(w, self.sample.p / r**2, self.sample.p)
+    # --- pruning ---
 
     def prune(self, iteration: int) -> None:
         """Remove weights whose precision is above its threshold, or theta below its floor."""

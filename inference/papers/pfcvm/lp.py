@@ -10,7 +10,7 @@ What it computes
 At given precisions alpha (samples) and beta (features), it finds the mode u of
 
     Q(w, theta) = ln p(y | w, theta) - sum_j alpha_j w_j^2 / 2 - sum_k beta_k theta_k^2 / 2
-                  + sum_j ln sigmoid(lam w_j) + sum_k ln sigmoid(lam theta_k),    lam = `smoothing`
+                  + sum_j ln sigmoid(lam w_j) + sum_k ln sigmoid(lam theta_k),    lam = 5
 
 (the bias w_0 has no sigmoid term), and two independent normals there, with O the curvature of the
 sigmoid terms:
@@ -40,14 +40,14 @@ uncertainty is ignored (a pruned weight has no spread at all). The curvature bet
 dropped, although only their products are identified. A mode and a curvature say little about a
 positive weight near 0.
 
-`positive="componentwise"` draws each weight independently from its marginal normal truncated to
->= 0, as section 5.1 assumes; `"none"` draws from the two normals as they are, so weights can be
-negative. The bias is normal; the RVM's weights are always drawn jointly.
+Each weight is drawn independently from its marginal normal truncated to >= 0, as section 5.1
+assumes. The bias is normal; the RVM's weights are drawn jointly.
 
-`hyperprior="paper"` (default) is c = d = 0. The posterior that it approximates is improper, so a
-comparison with an exact posterior also measures the change of prior. With `hyperprior="model"`, c
+`hyperprior="paper"` (default) is c = d = 0, and alpha_0, which starts at bias_sd^-2, is
+re-estimated too. The posterior that it approximates is improper, so a comparison with an exact
+posterior also measures the change of prior. With `hyperprior="model"`, c
 and d are the problem's own shape and rate and the bias keeps its prior, so only the approximation
-differs from an exact posterior. `smoothing`, initial precisions and thresholds are then in units of
+differs from an exact posterior. lam, initial precisions and thresholds are then in units of
 the weight's prior scale (of its slab, if that is narrower). So lam is 5 / scale there, and
 no longer the paper's 5: in this too it is not the printed algorithm. A proper hyperprior keeps
 precisions below (1 + 2c) / 2d, so nothing is pruned. In that case, if the model is in its marginal
@@ -67,11 +67,10 @@ like the square root of the iteration number. Under a linear kernel (theta / r, 
 unchanged and nothing determines r. In a long run theta or w therefore shrinks until most of a block
 has passed its threshold, informative weights included, and the objective falls far below its
 maximum. Such a run is `not_converged` and gives this reason, as does a run that pruned a whole
-block. `scale="fixed"` (linear kernel only) sets max theta to 1 in each iteration; then w vanishes
-instead, usually sooner.
+block.
 
 `stopping="rise"` is algorithm 1 as printed, lines 12-16: stop when the objective no longer
-increases (here for `patience` iterations) and return the state before (here the best). It need not
+increases (here for 10 iterations) and return the state before (here the best). It need not
 be a fixed point of (15). `"change"` is the paper's text, step 8: stop when the objective changes
 little, and return the last state. The default is "rise" under the paper's hyperprior and "change"
 under the model's. There (29) has a proper fixed point, which is not the maximum of the objective:
@@ -116,15 +115,23 @@ from scipy import linalg, special
 
 from ardvark.common.declared import option
 from ardvark.common.progress import Update
-from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ...target.reasons import Reason
 from ...target.target import Target
 from .curvature import Curvature
-from .draws import Positive, draw
-from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, full, predictive_moments
+from .draws import draw
+from .engine import (
+    FAILED,
+    NO_WEIGHTS,
+    ROUNDS,
+    Engine,
+    EngineOptions,
+    applies,
+    full,
+    predictive_moments,
+)
 from .traces import Traces
 
 NAME = "pfcvm_lp"
@@ -143,6 +150,7 @@ ABOUT = About(
 _FAR = 1e-3  # a state with a larger gradient, in posterior sd, is not a mode
 _FALL = 10.0  # a larger fall of the log evidence means drift (flat hyperprior only)
 _ADVICE = 'Raise the thresholds, change the initial precisions, or use hyperprior="model"'
+_PATIENCE = 10  # iterations without a rise
 _POLISH = 1e-12  # Newton decrement at the returned state, in units of log density
 
 
@@ -151,23 +159,10 @@ class Options(EngineOptions):
     """Options of `pfcvm_lp`; the module docstring has the formulas."""
 
     update: Literal["mackay", "em"] = option("mackay", "how precisions are re-estimated")
-    positive: Positive = option("componentwise", "how positive weights are drawn")
-    damping: float = option(
-        0.0, "weight of the old ln precision in the new one", at_least=0.0, below=1.0
-    )
-    scale: Literal["free", "fixed"] = option(
-        "free", "fixed: the largest theta is held at 1 (linear kernel only)"
-    )
     stopping: Literal["rise", "change"] | None = option(
         None,
         "stop when the objective no longer rises, or when it no longer changes. None: rise with "
         "the paper's hyperprior, change with the model's",
-    )
-    patience: int = option(10, "iterations without a rise", above=0)
-    update_bias_precision: bool | None = option(
-        None,
-        "whether alpha_0, which starts at bias_sd^-2, is re-estimated. None: only with the "
-        "paper's hyperprior, as the paper does",
     )
 
 
@@ -191,7 +186,7 @@ class Run(Traces):
 
 
 def update_precisions(
-    engine: Engine, of_w: Curvature, of_theta: Curvature | None, update: str, damping: float
+    engine: Engine, of_w: Curvature, of_theta: Curvature | None, update: str
 ) -> None:
     """Re-estimate alpha and beta: PFCVM (29), PFCVM (15) if c = d = 0, or PFCVM (28)."""
     for block, curvature in ((engine.sample, of_w), (engine.feature, of_theta)):
@@ -203,7 +198,7 @@ def update_precisions(
             new = (block.gamma(share) + 2.0 * block.c) / np.maximum(square, 1e-300)
         else:
             new = (1.0 + 2.0 * block.c) / (square + variance)
-        block.set_precisions(new, damping)
+        block.set_precisions(new)
 
 
 def iterate(engine: Engine, options: Options, update: Update | None = None) -> Run:
@@ -214,7 +209,7 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
     stopping = options.stopping or ("rise" if by_paper else "change")
     for t in range(1, options.max_iterations + 1):
         try:
-            engine.climb(options.rounds, 1e-8)
+            engine.climb(ROUNDS, 1e-8)
             of_w, of_theta = engine.curvatures()
             objective = engine.evidence(of_w, of_theta)
         except (linalg.LinAlgError, ValueError) as error:
@@ -237,14 +232,12 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
                 best, run.best, high = engine.copy(), t, objective
             rose = objective - level > options.tolerance * (1.0 + abs(objective))
             level, waited = (objective, 0) if rose else (level, waited + 1)
-            if waited >= options.patience:
-                run.stop = f"the objective has not risen for {options.patience} iterations"
+            if waited >= _PATIENCE:
+                run.stop = f"the objective has not risen for {_PATIENCE} iterations"
                 break
         if engine.collapsed:
             break
-        update_precisions(engine, of_w, of_theta, options.update, options.damping)
-        if options.scale == "fixed":
-            engine.rescale()
+        update_precisions(engine, of_w, of_theta, options.update)
         engine.prune(t)
         if engine.collapsed:
             what = "features" if len(engine.feature.u) == 0 else "samples"
@@ -332,29 +325,14 @@ def _factor(run: Run, B: int) -> np.ndarray:
     return out
 
 
-def _check(problem: Problem, options: Options) -> None:
-    """Raise an error for options that have no meaning for the problem."""
-    kernel = problem.kernel
-    assert kernel is not None  # as `supports` says
-    if options.scale == "fixed" and not (kernel.is_linear and problem.spec.learns_theta):
-        raise InputError(
-            'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
-            f"the scale; this is {problem.spec.name} with kernel {kernel.name!r}."
-        )
-
-
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Iterate, return the state that the stopping rule selects, and draw from its q."""
     problem = target.zoo_problem
-    _check(problem, options)
-    update_bias = options.update_bias_precision
-    if update_bias is None:
-        update_bias = options.hyperprior == "paper"
+    update_bias = options.hyperprior == "paper"
     with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias), options, update)
     with job.report.stage("drawing", total=job.chains * job.draws) as update:
-        q = run.engine, (run.of_w, run.of_theta), options.positive
-        drawn = draw(problem, *q, job, update)
+        drawn = draw(problem, run.engine, (run.of_w, run.of_theta), job, update)
     status, reason = _verdict(run, options)
     details, dims = _details(problem, run)
     details["converged"] = np.asarray(status == "finished")

@@ -52,21 +52,6 @@ class EngineOptions(Settings):
     start: Literal["prior", "released"] = option(
         "prior", "the initial q: the prior, or that of the released code (see `Factors`)"
     )
-    damping: float = option(
-        0.0, "weight of the old natural parameters in the new q(v)", at_least=0.0, below=1.0
-    )
-    prune_feature: float = option(
-        0.01,
-        "d is selected if <v_d> is at least this share of the largest",
-        at_least=0.0,
-        below=1.0,
-    )
-    prune_sample: float = option(
-        0.001,
-        "j is selected if |<a_j>| is at least this share of the largest",
-        at_least=0.0,
-        below=1.0,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +107,9 @@ class Factors:
 
     M: np.ndarray
     MM: np.ndarray
+    shares: tuple[float, float] = (0.01, 0.001)
+    """A feature, or a sample, is selected if <v_d>, |<a_j>|, is at least this share of the largest:
+    the released example's thresholds."""
 
     def __init__(
         self,
@@ -193,24 +181,19 @@ class Factors:
         lambda_d = <tau> G_dd P_dd + <delta_d> + slab^-2, and with r = <u> - <b>
 
         m_d = <tau> [(X'r)_d (Z'<a>)_d - sum_{e != d} G_de P_de <v_e>] / lambda_d.
-
-        Damping averages the natural parameters lambda_d and lambda_d m_d with the old ones.
         """
-        old, step = self.options.damping, 1.0 - self.options.damping
         linear = (self.Xt @ (self.u - self.b)) * (self.Zt @ self.a)  # (D,)
         own = self.G * self.P
-        kept = old * self.precision * self.m
-        prior = self.delta + self.slab_v
-        self.precision = old * self.precision + step * (self.tau * own + prior)
+        self.precision = self.tau * own + self.delta + self.slab_v
         if self.options.v_update == "sequential":
             is_folded = self.options.v_factor == "folded"
             _sequential(
                 self.Xt, self.Zt, self.W, self.M, self.v, self.m,
-                step * self.tau * linear + kept, step * self.tau, own, self.precision, is_folded,
+                self.tau * linear, self.tau, own, self.precision, is_folded,
             )  # fmt: skip
         else:
             cross = np.einsum("dj,dj->d", self.Xt @ self.M, self.W) - own * self.v
-            self.m = (step * self.tau * (linear - cross) + kept) / self.precision
+            self.m = self.tau * (linear - cross) / self.precision
         self._set_v()
 
     def _set_v(self) -> None:
@@ -311,8 +294,8 @@ class Factors:
     def selected(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which of the kept features and samples are above the thresholds."""
         size = np.abs(self.a)
-        feature = self.v >= self.options.prune_feature * self.v.max()
-        return feature, size >= self.options.prune_sample * size.max()
+        feature = self.v >= self.shares[0] * self.v.max()
+        return feature, size >= self.shares[1] * size.max()
 
     def prune(self) -> bool:
         """Remove what is not selected; return whether anything was."""

@@ -10,16 +10,16 @@ current sweep t whenever
 
 - pruning has left another set of weights;
 - the root mean square of a weight, <v_d^2>^1/2 or <a_j^2>^1/2, as a share of the largest of its
-  kind, differs by more than `drift`;
-- a fitted probability differs by more than `drift`, or the ELBO by more than tolerance^1/2 of its
+  kind, differs by more than `DRIFT`;
+- a fitted probability differs by more than `DRIFT`, or the ELBO by more than tolerance^1/2 of its
   value;
-- if weights are pruned: one has shrunk by more than `drift` of its own size, or would be pruned
+- if weights are pruned: one has shrunk by more than `DRIFT` of its own size, or would be pruned
   within as many sweeps again, at its mean rate since s.
 
 q has settled at the first t >= 1.5 s, t >= s + 20, at which the last sweep did not change the ELBO
 and the fitted probabilities either. The window is a third of the run. So a decay like t^-p before a
-pruning is detected however late it is (at drift = 0.05 for p > 0.13). What converges by a constant
-factor per sweep has had t / 3 more sweeps since the remaining distance was `drift`. The price is at
+pruning is detected however late it is (for p > 0.13). What converges by a constant
+factor per sweep has had t / 3 more sweeps since the remaining distance was `DRIFT`. The price is at
 most half as many sweeps again. Precisions are not compared separately: each is shape / (rate + half
 the mean square) of its weight. The scale r of (r v, a / r), on which no probability depends, is
 judged by the ELBO only.
@@ -33,6 +33,9 @@ import numpy as np
 
 from .factors import Factors
 
+DRIFT = 0.05
+"""The largest change that is no drift: of a weight, as a share of the largest, or of a fitted
+probability."""
 _SHORTEST = 20  # the shortest window, in sweeps
 _PART = 0.5  # the shortest window, as a share of the sweeps up to the reference
 
@@ -57,7 +60,7 @@ class Weights:
         size = np.abs(mean)
         return cls(index, np.sqrt(square / square.max()), size / size.max(), threshold)
 
-    def drift(self, now: Weights, most: float, ahead: float) -> str:
+    def drift(self, now: Weights, ahead: float) -> str:
         """Return a description of what has changed; "" if nothing has.
 
         `ahead` is the number of windows over which the decay of a weight is extrapolated.
@@ -65,12 +68,12 @@ class Weights:
         if not np.array_equal(self.index, now.index):
             return f"{len(self.index)} became {len(now.index)} by pruning"
         gap = float(np.abs(now.scaled - self.scaled).max())
-        if gap > most:
+        if gap > DRIFT:
             return f"one changed by {gap:.2g} of the largest"
         if now.threshold == 0.0:
             return ""
         ratio = np.minimum(now.size / self.size, 1.0)
-        count = int(np.sum((ratio < 1.0 - most) | (now.size * ratio**ahead < now.threshold)))
+        count = int(np.sum((ratio < 1.0 - DRIFT) | (now.size * ratio**ahead < now.threshold)))
         return f"{count} shrank towards the pruning threshold" if count else ""
 
 
@@ -90,8 +93,7 @@ class State:
     @classmethod
     def of(cls, q: Factors, sweep: int, elbo: float, prunes: bool) -> State:
         """Return what is stored of the current q."""
-        o = q.options
-        limits = (o.prune_feature, o.prune_sample) if prunes else (0.0, 0.0)
+        limits = q.shares if prunes else (0.0, 0.0)
         features = Weights.of(q.features, q.v, q.v**2 + q.var_v, limits[0])
         samples = Weights.of(q.samples, q.a, np.diag(q.A), limits[1])
         return cls(sweep, features, samples, q.probabilities(), elbo)
@@ -101,17 +103,17 @@ class State:
         bound = abs(now.elbo - self.elbo) / max(1.0, abs(now.elbo))
         return bound, float(np.abs(now.fitted - self.fitted).max())
 
-    def drift(self, now: State, most: float, tolerance: float) -> str:
+    def drift(self, now: State, tolerance: float) -> str:
         """Return a description of what has changed by more than is allowed; "" if nothing has."""
         for what, old, new in (
             ("feature", self.features, now.features),
             ("sample", self.samples, now.samples),
         ):
-            found = old.drift(new, most, now.sweep / (now.sweep - self.sweep))
+            found = old.drift(new, now.sweep / (now.sweep - self.sweep))
             if found:
                 return f"of the {what} weights {found}"
         bound, fitted = self.moved(now)
-        if fitted > most:
+        if fitted > DRIFT:
             return f"a fitted probability changed by {fitted:.2g}"
         if bound > tolerance**0.5:
             return f"the ELBO changed by {bound:.1e} of its value"
@@ -121,8 +123,8 @@ class State:
 class Watch:
     """The states of a run as they arrive: the reference, and what last drifted away from it."""
 
-    def __init__(self, drift: float, tolerance: float) -> None:
-        self.most, self.tolerance = drift, tolerance
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
         self.reference: State | None = None
         self.last: State | None = None
         self.bound = self.fitted = np.inf
@@ -135,7 +137,7 @@ class Watch:
             return False
         self.bound, self.fitted = self.last.moved(now)
         self.last = now
-        drifted = self.reference.drift(now, self.most, self.tolerance)
+        drifted = self.reference.drift(now, self.tolerance)
         if drifted:
             self.drifted = f"between sweeps {self.reference.sweep} and {now.sweep} {drifted}"
             self.reference = now

@@ -33,9 +33,9 @@ v_factor = "folded"      the paper: q(v_d) is given the moments of a *folded* no
 v_update = "sequential"  one feature after the other, as (18) says: the default for both.
          = "simultaneous" all at once, as in the released code. Repeated by itself it diverges (its
                          Jacobi matrix has a spectral radius above 1 if features are informative).
-                         Over whole sweeps the next q(a) usually corrects the overshoot; `damping`
-                         is for cases where it does not. With either update, a folded q can end with
-                         a slightly decreasing ELBO, because its fixed point is not a maximum.
+                         Over whole sweeps the next q(a) usually corrects the overshoot. With either
+                         update, a folded q can end with a slightly decreasing ELBO, because its
+                         fixed point is not a maximum.
 stopping = "settled"     ours.
          = "moving_average" the released code's rule on our ELBO: stop when it differs from the mean
                          of the 199 before it by less than `tolerance` of its value, after at least
@@ -103,6 +103,8 @@ ABOUT = About(
     ),
     cost="O(N B D + B^3) per sweep and O((N + B) D) memory.",
 )
+PRUNE_FROM = 7
+"""The first sweep that prunes."""
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
@@ -110,8 +112,7 @@ _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at on
 class Options(EngineOptions):
     """Options of `rfvm_vb`; the module docstring lists departures from the paper."""
 
-    prune: bool = option(False, "from sweep prune_from on, remove what is not selected")
-    prune_from: int = option(7, "first sweep that prunes", above=0)
+    prune: bool = option(False, f"from sweep {PRUNE_FROM} on, remove what is not selected")
     restarts: int = option(
         2, "number of random starts; the one with the best ELBO is kept", above=0
     )
@@ -119,12 +120,6 @@ class Options(EngineOptions):
         1e-6,
         "converged when a sweep changes the ELBO by less than this share of it, changes no fitted "
         "probability by more than the square root of this, and nothing drifts",
-        above=0.0,
-    )
-    drift: float = option(
-        0.05,
-        "largest change that does not count as drift, over the last third of the sweeps: of a "
-        "weight, as a share of the largest, or of a fitted probability",
         above=0.0,
     )
     stopping: Literal["settled", "moving_average"] = option(
@@ -175,10 +170,10 @@ class Run:
 
 def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     """Sweep until q has settled, or until the rule in `stopping` ends the run."""
-    run, watch = Run(q, [], [], []), Watch(options.drift, options.tolerance)
+    run, watch = Run(q, [], [], []), Watch(options.tolerance)
     D, B, settled = len(q.m), len(q.a), False
     for sweep in range(1, options.max_sweeps + 1):
-        if options.prune and sweep >= options.prune_from:
+        if options.prune and sweep >= PRUNE_FROM:
             q.prune()
         try:
             q.sweep()
@@ -211,14 +206,12 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
 
 def _drifts(run: Run, watch: Watch) -> Reason:
     """Return why a run has not settled."""
-    falls = run.falls()
     text = (
         f"q has not settled after {len(run.elbo)} sweeps: {watch.drifted or 'too few to tell'}; "
         f"the last one changed the ELBO by {watch.bound:.1e} of its value and a fitted probability "
-        f"by {watch.fitted:.1e} ({falls} sweeps lowered the ELBO)"
+        f"by {watch.fitted:.1e} ({run.falls()} sweeps lowered the ELBO)"
     )
-    options = "max_sweeps, drift or tolerance" + (", or use damping" if falls else "")
-    return Reason("unfinished", {"text": text, "options": options})
+    return Reason("unfinished", {"text": text, "options": "max_sweeps or tolerance"})
 
 
 def solve(

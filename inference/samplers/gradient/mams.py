@@ -13,7 +13,7 @@ the best before, because its run ends earlier (`exact/rule.py`).
 
 What is adapted (`tuning`), in the first `tune` draws of each chain, which are discarded: the scale
 of each coordinate, from draws and gradients, and the step size. In coordinates divided by these
-scales the posterior has a spread of about 1, and a trajectory has the mean length `length` times
+scales the posterior has a spread of about 1, and a trajectory has the mean length `LENGTH` times
 sqrt(P). The number of steps is uniform from 0 to twice its mean, along a sequence that does not
 repeat itself: a fixed number would be in tune with a period of the posterior. The paper takes the
 mean length from the autocorrelations of a first run; here the scales do that work, and one length
@@ -50,6 +50,8 @@ ABOUT = About(
 WARM_UP = 0.0
 """No share of a run of `exact` is left out: adaptation comes before its iterations."""
 
+LENGTH = 2.0
+"""Mean length of a trajectory, over sqrt(P), where each coordinate has a spread of 1."""
 DIVERGED = 1000.0  # error of the energy
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _ATTEMPTS = 100  # to find a start of finite density
@@ -67,11 +69,6 @@ class Options(Settings):
         "higher, about 0.9",
         above=0.0,
         below=1.0,
-    )
-    length: float = option(
-        2.0,
-        "mean length of a trajectory, over sqrt(P), where each coordinate has a spread of 1",
-        above=0.0,
     )
     max_steps: int = option(1023, "a trajectory has at most so many steps", above=0)
     cores: int | None = option(
@@ -177,7 +174,7 @@ class Chain:
         """
         options, tuning = self._options, self.tuning
         self._place = (self._place + _GOLDEN) % 1.0
-        mean = options.length * math.sqrt(len(self.x)) / tuning.step_size
+        mean = LENGTH * math.sqrt(len(self.x)) / tuning.step_size
         most = _TIMID_STEPS if tuning.done < _TIMID and not tuning.finished else options.max_steps
         wanted = min(2.0 * mean * self._place, float(most))
         whole = math.floor(wanted)

@@ -5,9 +5,7 @@ along the trajectory (Betancourt 2017, arXiv 1701.02434). It targets the posteri
 error is Monte Carlo error, as long as the chains have converged (R-hat) and the integrator did not
 diverge. One gradient per leapfrog step, so O(2^depth N D) a draw for a linear kernel.
 
-The sampler is fixed. `pm.sample` silently uses nutpie if it is installed; statistics then have
-other names, and tuning has another length. Here `sampler="nutpie"` (the default: compiled, with
-chains in threads) and `sampler="pymc"` return the same statistics under the same names.
+nutpie samples, with chains in threads.
 
 Products of two heavy-tailed weights give a strongly curved posterior. At a target acceptance of
 0.8, trajectories diverge on several data sets; at 0.9 they diverge on few, and 0.95 costs half as
@@ -20,11 +18,10 @@ import importlib
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import xarray as xr
@@ -75,7 +72,6 @@ STATISTICS = {
 class Options(Settings):
     """Options of `nuts`."""
 
-    sampler: Literal["nutpie", "pymc"] = option("nutpie", "which implementation samples")
     tune: int = option(500, "adaptation draws per chain, which are discarded", above=0)
     target_accept: float | None = option(
         None,
@@ -103,22 +99,21 @@ def held(options: Options, job: Job) -> int:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior; if too many transitions diverge, sample again with smaller steps."""
-    run = _nutpie if options.sampler == "nutpie" else _pymc
     if options.target_accept is not None:
-        return run(target, options, job)
-    result = run(target, replace(options, target_accept=FIRST), job)
+        return _run(target, options, job)
+    result = _run(target, replace(options, target_accept=FIRST), job)
     count = int(result.sample_stats["diverging"].sum())
     result.attrs |= {"target_accept": FIRST}
     if count <= VERDICT.divergent * job.chains * job.draws:
         return result
     logger.warning(_DIVERGED, count, FIRST, SECOND)
-    again = run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
+    again = _run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
     again.attrs |= {"target_accept": SECOND, "diverged_at_first": count}
     seconds = result.seconds_run + again.seconds_run
     return replace(again, seconds_run=seconds, seconds_compile=result.seconds_compile)
 
 
-def _nutpie(target: Target, options: Options, job: Job) -> Result:
+def _run(target: Target, options: Options, job: Job) -> Result:
     import nutpie
 
     started = time.perf_counter()
@@ -150,7 +145,7 @@ def _nutpie(target: Target, options: Options, job: Job) -> Result:
             )
         except RuntimeError as error:
             raise FitFailed(_NO_START.format(error)) from error
-    return _result(tree, 0, compile_seconds, time.perf_counter() - started)
+    return _result(tree, compile_seconds, time.perf_counter() - started)
 
 
 def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
@@ -298,7 +293,7 @@ class Chains:
 
     def _statistics(self, iterations: int) -> dict[str, np.ndarray]:
         """Return the statistics (chain, draw) of the first draws."""
-        parts = [_statistics(sampler.inspect(), 0) for sampler in self._samplers]
+        parts = [_statistics(sampler.inspect()) for sampler in self._samplers]
         return {
             name: np.concatenate([part[name][:, :iterations] for part in parts])
             for name in parts[0]
@@ -358,49 +353,21 @@ class Chains:
         return False
 
 
-def _pymc(target: Target, options: Options, job: Job) -> Result:
-    import pymc as pm
-
-    model = target.model
-    started = time.perf_counter()
-    with job.report.stage("compiling"), model:
-        step = pm.NUTS(target_accept=options.target_accept, max_treedepth=options.max_treedepth)
-    compile_seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    with job.report.stage("sampling"), model, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # convergence is judged by `fit`, from the draws
-        try:
-            tree = pm.sample(
-                draws=job.draws,
-                tune=options.tune,
-                chains=job.chains,
-                cores=options.cores,
-                step=step,
-                random_seed=job.seed,
-                var_names=None if job.names is None else [*job.names],
-                progressbar=False,
-                compute_convergence_checks=False,
-            )
-        except (pm.exceptions.SamplingError, RuntimeError) as error:
-            raise FitFailed(_NO_START.format(error)) from error
-    return _result(tree, 1, compile_seconds, time.perf_counter() - started)
-
-
-def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run: float) -> Result:
+def _result(tree: xr.DataTree, seconds_compile: float, seconds_run: float) -> Result:
     """Copy draws and statistics out of the sampler's tree, under our names."""
     posterior = tree["posterior"].to_dataset()
     return Result(
         posterior={str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()},
-        sample_stats=_statistics(tree, column),
+        sample_stats=_statistics(tree),
         seconds_compile=seconds_compile,
         seconds_run=seconds_run,
     )
 
 
-def _statistics(tree: xr.DataTree, column: int) -> dict[str, np.ndarray]:
+def _statistics(tree: xr.DataTree) -> dict[str, np.ndarray]:
     """Return the statistics of the sampler's tree, under our names."""
     stats = tree["sample_stats"].to_dataset()
-    renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
+    renamed = {ours: theirs[0] for ours, theirs in STATISTICS.items()}
     return {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
 
 

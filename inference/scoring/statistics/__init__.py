@@ -7,16 +7,13 @@ them are in units of the reference:
     inclusion     |P - P of the reference| of a bit of a mask                        0
     sd_ratio      sd / sd of the reference, the median component                     1
     sd_ratio_worst    of the component that is farthest from 1                       1
-    wasserstein   distance of the two distribution functions / sd of the reference   0
     coverage_50,  share of the reference inside the fit's own central intervals       0.5, 0.9
     coverage_90
-    coverage_90_worst   of the component that is farthest from 0.9                   0.9
     two_sample    accuracy of a classifier that tells the two sets of draws apart     0.5
     difference    mean distance of P(y = 1)                                           0
     row           largest difference of P(y = 1) of a row                            0
     agreement     share of the rows in the same class                                 1
     spearman      rank correlation of the features' mean sizes                        1
-    top           share of the k leading features that are the same                   1
     captured      what the leading features carry of the reference's leading ones    1
     p_active      largest difference of P(active)                                     0
 
@@ -25,14 +22,13 @@ computes.
 """
 
 from ..statistic import Statistic
-from .coverage import COVERAGE_50, COVERAGE_90, COVERAGE_90_WORST
+from .coverage import COVERAGE_50, COVERAGE_90
 from .error import ERROR, INCLUSION
 from .p_active import P_ACTIVE
 from .prediction import AGREEMENT, DIFFERENCE, ROW
-from .ranking import CAPTURED, SPEARMAN, TOP
+from .ranking import CAPTURED, SPEARMAN
 from .sd_ratio import SD_RATIO, SD_RATIO_WORST
 from .two_sample import TWO_SAMPLE
-from .wasserstein import WASSERSTEIN
 
 STATISTICS: dict[str, Statistic] = {
     s.name: s
@@ -41,16 +37,13 @@ STATISTICS: dict[str, Statistic] = {
         INCLUSION,
         SD_RATIO,
         SD_RATIO_WORST,
-        WASSERSTEIN,
         COVERAGE_50,
         COVERAGE_90,
-        COVERAGE_90_WORST,
         TWO_SAMPLE,
         DIFFERENCE,
         AGREEMENT,
         ROW,
         SPEARMAN,
-        TOP,
         CAPTURED,
         P_ACTIVE,
     )

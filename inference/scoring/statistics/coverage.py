@@ -1,8 +1,8 @@
 """The share of the posterior in a fit's own central intervals; a smaller one is overconfident.
 
-The posterior is given by the draws of the reference. That of the 90 % interval is read twice: the
-mean over components, and the worst component. It is a share, so its noise is bounded whatever the
-tails.
+The posterior is given by the draws of the reference. Of 50 % intervals the mean over components is
+read, which sees wrong shapes; of 90 % intervals the worst component. It is a share, so its noise is
+bounded whatever the tails.
 
 Noise. With R and F for the distribution functions of the reference's and the fit's draws, and I for
 the fit's interval, the distance is R(I) - F(I). To first order it is that of the interval of the
@@ -23,12 +23,7 @@ import numpy as np
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale, size
-from ..statistic import PARAMETERS, UNKNOWN, Limit, Shown, Statistic
-
-_MEANING = (
-    "For eta: the share of the posterior, by the reference's draws, that lies in the method's own "
-    "central 50 % and 90 % intervals. A smaller share means that the method is overconfident."
-)
+from ..statistic import PARAMETERS, UNKNOWN, Limit, Statistic
 
 
 def interval(draws: Draws, share: float) -> np.ndarray:
@@ -60,7 +55,6 @@ def _inside(reference: ReferenceDraws, share: float) -> np.ndarray:
 
 def declared(name: str, share: float, **given: Limit) -> Statistic:
     """Return the statistic for the central interval that contains a given share."""
-    percent = f"{share:.0%}".replace("%", " %")
     terms = OfAverage(partial(_inside, share=share))
 
     def expected(fit: Draws, reference: ReferenceDraws) -> np.ndarray:
@@ -95,10 +89,8 @@ def declared(name: str, share: float, **given: Limit) -> Statistic:
         perfect=share,
         expected=expected,
         floor=noise,
-        phrase="{component}: {percent} of the posterior lies in its " + percent + " interval",
         limits=given,
-        columns={"eta": Shown(f"in {percent}", 2)},
-        meaning=_MEANING,
+        columns={"eta": 2},
     )
 
 
@@ -113,11 +105,8 @@ COVERAGE_50 = declared(
         order=3,
     ),
 )
-COVERAGE_90 = declared("coverage_90", 0.9)
-
-COVERAGE_90_WORST = dataclasses.replace(
-    COVERAGE_90,
-    name="coverage_90_worst",
+COVERAGE_90 = dataclasses.replace(
+    declared("coverage_90", 0.9),
     over="worst",
     limits={
         "uncertainty": Limit(
@@ -137,6 +126,5 @@ COVERAGE_90_WORST = dataclasses.replace(
             order=2,
         ),
     },
-    columns={},
 )
-"""The same of the worst component."""
+"""Of the worst component."""

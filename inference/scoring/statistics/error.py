@@ -12,7 +12,7 @@ from ardvark.models import SHARED
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage
-from ..statistic import PARAMETERS, Limit, Shown, Statistic
+from ..statistic import PARAMETERS, Limit, Statistic
 
 MEAN = OfAverage(ReferenceDraws.standardised)
 
@@ -40,7 +40,6 @@ ERROR = Statistic(
     compute=error,
     over="worst",
     floor=MEAN,
-    phrase="{component}: the mean is off by {value:.2g} sd",
     limits={
         "means": Limit(
             0.25,
@@ -54,15 +53,7 @@ ERROR = Statistic(
             quantities=PARAMETERS,
         ),
     },
-    columns={q: Shown(f"error of {q}", 2) for q in SHARED},
-    meaning=(
-        "How far the posterior mean is from the reference's, in the reference's posterior standard "
-        "deviations; the component with the largest distance counts. The reference's own row "
-        "compares one half of its chains with the other half. For a binary feature mask, it is the "
-        "largest difference between two inclusion probabilities. `= floor`, here and in the "
-        "columns below, marks a distance that is within Monte Carlo error: with this many draws, "
-        "one in twenty reruns of the reference would score no better."
-    ),
+    columns=dict.fromkeys(SHARED, 2),
 )
 
 INCLUSION = Statistic(
@@ -71,7 +62,6 @@ INCLUSION = Statistic(
     compute=inclusion,
     over="worst",
     floor=OfAverage(lambda reference: reference.flat),
-    phrase="{component}: an inclusion probability is off by {value:.2g}",
     limits={
         "selection": Limit(
             0.1,

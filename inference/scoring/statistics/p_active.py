@@ -8,7 +8,7 @@ import xarray as xr
 from ...fits.datatree import group
 from ..draws import REPEATS
 from ..floors import floor
-from ..statistic import Limit, Shown, Statistic
+from ..statistic import Limit, Statistic
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ P_ACTIVE = Statistic(
     compute=differences,
     over="worst",
     floor=noise,
-    phrase="P(effect) of {component} differs by {value:.2f}",
     limits={
         "selection": Limit(
             0.1,
@@ -74,9 +73,5 @@ P_ACTIVE = Statistic(
             quantities=("selection",),
         )
     },
-    columns={"selection": Shown("P(effect) off by", 2)},
-    meaning=(
-        "P(effect) is the probability that the effect of a feature is above the threshold, 0.5 "
-        "unless another was asked for. The largest difference from the reference's."
-    ),
+    columns={"selection": 2},
 )

@@ -4,14 +4,7 @@ import numpy as np
 
 from ..draws import Draws
 from ..floors import OfAverage, OfMeans
-from ..statistic import Limit, Shown, Statistic
-
-_MEANING = (
-    "The mean absolute difference between this method's P(y = 1) and the reference's, and the "
-    "share of samples that both put into the same class. They are computed on the held-out "
-    "samples, or on the training samples if none are held out. The worst row is the one whose "
-    "P(y = 1) differs most."
-)
+from ..statistic import Limit, Statistic
 
 
 def difference(p: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -36,7 +29,6 @@ DIFFERENCE = Statistic(
     of="probability",
     compute=_DIFFERENCE.compute,
     floor=_DIFFERENCE,
-    phrase="P(y = 1) differs by {value:.2g} on average",
     limits={
         "predictions": Limit(
             0.02,
@@ -48,8 +40,7 @@ DIFFERENCE = Statistic(
             quantities=("probability",),
         )
     },
-    columns={"probability": Shown("P(y = 1) off by", 3)},
-    meaning=_MEANING,
+    columns={"probability": 3},
 )
 
 AGREEMENT = Statistic(
@@ -58,7 +49,6 @@ AGREEMENT = Statistic(
     compute=_AGREEMENT.compute,
     floor=_AGREEMENT,
     perfect=1.0,
-    phrase="the predicted class is the same for {percent} of the rows",
     limits={
         "predictions": Limit(
             0.05,
@@ -69,8 +59,7 @@ AGREEMENT = Statistic(
             needed=False,  # rows near one half change class at no cost; `row` sees the others
         )
     },
-    columns={"probability": Shown("same class", 3)},
-    meaning=_MEANING,
+    columns={"probability": 3},
 )
 
 ROW = Statistic(
@@ -79,7 +68,6 @@ ROW = Statistic(
     compute=apart,
     over="worst",
     floor=OfAverage(lambda reference: reference.flat[:, reference.moves]),
-    phrase="{component}: P(y = 1) differs by {value:.2f}",
     limits={
         "predictions": Limit(
             0.1,
@@ -90,6 +78,5 @@ ROW = Statistic(
             order=2,
         )
     },
-    columns={"probability": Shown("worst row off by", 3)},
-    meaning=_MEANING,
+    columns={"probability": 3},
 )

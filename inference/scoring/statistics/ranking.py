@@ -4,18 +4,10 @@ import numpy as np
 from scipy import stats
 
 from ..floors import OfMeans
-from ..statistic import Limit, Shown, Statistic
+from ..statistic import Limit, Statistic
 
 LEADING = 10
-"""Number of leading components whose overlap is counted; at most half of all components."""
-_MEANING = (
-    "How well the method ranks features. They are ordered by the mean size of their weights, or of "
-    "their primal weights under a linear kernel. Given are the rank correlation with the "
-    "reference's order, and the share of the reference's ten leading features that lead here too "
-    "(the leading half, if there are fewer than 20 features). Many features may be equally "
-    "unimportant: what counts is how much of the size of the reference's leading features those "
-    "carry that lead here."
-)
+"""Number of leading components; at most half of all components."""
 
 
 def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -26,17 +18,6 @@ def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
     a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
-
-
-def top(score: np.ndarray, reference: np.ndarray, k: int | None = None) -> np.ndarray:
-    """Return the share of the k leading components (..., K) that also lead in the reference.
-
-    `k` is `LEADING`, or half of K if that is less. If several components tie for the last place,
-    each counts with its probability of being chosen at random.
-    """
-    if k is None:
-        k = leading(score.shape[-1])
-    return (_membership(score, k) * _membership(reference, k)).sum(-1) / k
 
 
 def captured(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -64,7 +45,7 @@ def _membership(score: np.ndarray, k: int) -> np.ndarray:
     return above + tied * places / tied.sum(-1, keepdims=True)
 
 
-_SPEARMAN, _TOP, _CAPTURED = OfMeans(spearman), OfMeans(top), OfMeans(captured)
+_SPEARMAN, _CAPTURED = OfMeans(spearman), OfMeans(captured)
 
 SPEARMAN = Statistic(
     name="spearman",
@@ -72,7 +53,6 @@ SPEARMAN = Statistic(
     compute=_SPEARMAN.compute,
     floor=_SPEARMAN,
     perfect=1.0,
-    phrase="the rank correlation of the features is {value:.2f}",
     limits={
         "ranking": Limit(
             0.2,
@@ -83,19 +63,7 @@ SPEARMAN = Statistic(
             needed=False,
         )
     },
-    columns={"ranking": Shown("rank correlation", 2)},
-    meaning=_MEANING,
-)
-
-TOP = Statistic(
-    name="top",
-    of="ranking",
-    compute=_TOP.compute,
-    floor=_TOP,
-    perfect=1.0,
-    phrase="{percent} of the leading features are the same",
-    columns={"ranking": Shown("leading features", 2)},
-    meaning=_MEANING,
+    columns={"ranking": 2},
 )
 
 CAPTURED = Statistic(
@@ -104,7 +72,6 @@ CAPTURED = Statistic(
     compute=_CAPTURED.compute,
     floor=_CAPTURED,
     perfect=1.0,
-    phrase="its leading features carry {percent} of what the reference's carry",
     limits={
         "ranking": Limit(
             0.1,
@@ -113,6 +80,5 @@ CAPTURED = Statistic(
             quantities=("ranking",),
         )
     },
-    columns={"ranking": Shown("carried by its leading", 2)},
-    meaning=_MEANING,
+    columns={"ranking": 2},
 )

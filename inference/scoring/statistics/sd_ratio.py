@@ -14,7 +14,7 @@ from ardvark.models import SHARED
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale
-from ..statistic import PARAMETERS, UNKNOWN, Limit, Shown, Statistic, factor
+from ..statistic import PARAMETERS, UNKNOWN, Limit, Statistic, factor
 from .error import silent
 
 
@@ -65,20 +65,7 @@ SD_RATIO = Statistic(
     perfect=1.0,
     apart=factor,
     floor=_SQUARES,
-    phrase="{component}: the sd is {value:.2g} times that of the reference",
-    limits={
-        "uncertainty": Limit(
-            float(np.log(1.25)),
-            float(np.log(1.0 / 0.6)),
-            "A 90 % interval covers 81 % if its sd is 0.8 times the right one; 68 % at 0.6 times.",
-            needed=False,  # coverage sees it with less noise
-        )
-    },
-    columns={q: Shown(f"sd ratio of {q}", 2) for q in SHARED},
-    meaning=(
-        "The posterior standard deviation divided by the reference's; the median over components. "
-        "A method with a ratio below 1 is overconfident. It is not given for a binary feature mask."
-    ),
+    columns=dict.fromkeys(SHARED, 2),
 )
 
 SD_RATIO_WORST = dataclasses.replace(
@@ -103,6 +90,6 @@ SD_RATIO_WORST = dataclasses.replace(
             needed=False,
         ),
     },
-    columns={"eta": Shown("worst sd ratio of eta", 2)},
+    columns={"eta": 2},
 )
 """The same of the component that is farthest from 1."""

@@ -24,7 +24,7 @@ from scipy import stats
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import LEVEL
-from ..statistic import UNKNOWN, Limit, Shown, Statistic, excess
+from ..statistic import UNKNOWN, Limit, Statistic, excess
 
 COMPONENTS = 40
 LARGEST = 1000
@@ -151,7 +151,6 @@ TWO_SAMPLE = Statistic(
     floor=noise,
     perfect=0.5,
     apart=excess,
-    phrase="{quantity}: a classifier recognises {percent} of the draws",
     limits={
         "uncertainty": Limit(
             0.25,
@@ -162,10 +161,6 @@ TWO_SAMPLE = Statistic(
             order=5,
         )
     },
-    columns={"eta": Shown("recognised", 2)},
-    meaning=(
-        "For eta: the accuracy of a classifier trained to tell the method's draws from the "
-        "reference's. 0.5 is no better than a coin."
-    ),
+    columns={"eta": 2},
     halves=False,
 )

@@ -63,12 +63,10 @@ def test_quantities_by_hand():
 def test_basis_labels_of_a_replicate():
     data = (rng(1).normal(size=(40, 2)), np.arange(40) % 2)
     pcvm, rvm = (av.problem(name, data, basis=range(30)) for name in ("pcvm", "rvm"))
-    coins = draw_basis_labels(pcvm, "independent", rng(2))
+    coins = draw_basis_labels(pcvm, rng(2))
     assert coins.shape == (30,)
     assert set(coins) == {-1.0, 1.0}
-    for how in ("fixed", "rederived"):
-        np.testing.assert_array_equal(draw_basis_labels(pcvm, how, rng(2)), pcvm.basis_labels)
-    assert draw_basis_labels(rvm, "independent", rng(2)) is None
+    assert draw_basis_labels(rvm, rng(2)) is None
     y = 1 - pcvm.y
     model = relabelled(pcvm, y, coins).fitted_model
     np.testing.assert_array_equal(model["label"].get_value(), y)
@@ -237,7 +235,6 @@ def test_bad_calls_are_refused_before_any_work(toy, conjugate, tmp_path, monkeyp
     refused("unknown method 'conjugat'", method="conjugat")
     refused("does not apply", method="nuts")  # the toy has a bit
     refused("has no option 'factors'", error=TypeError, factors=2)
-    refused("basis_labels must be one of", basis_labels="own")
     refused("replicates must be", replicates=0)
     refused("was registered in this process.*processes=1", processes=2)
     monkeypatch.setattr(Conjugate, "KIND", "point")
@@ -253,10 +250,10 @@ def test_sbc_is_resumed(toy, conjugate, tmp_path):
     resumed = sbc(toy, "conjugate", replicates=5, folder=tmp_path)
     np.testing.assert_array_equal(resumed.ranks, whole.ranks)
     assert len(list(tmp_path.iterdir())) == 1
-    for other in ({"factor": 2.0}, {"random_seed": 1}, {"draws": 20}, {"ranks": 20}):
+    for other in ({"factor": 2.0}, {"random_seed": 1}, {"draws": 20}):
         found = sbc(toy, "conjugate", replicates=2, folder=tmp_path, **other)
         assert not np.array_equal(found.ranks, whole.ranks[:2])
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def rfvm_problem():
@@ -289,10 +286,10 @@ def test_a_fit_that_has_not_converged_is_ranked_and_counted(tmp_path):
     """`exact` ends after two judgements, of which the second is at 384 iterations."""
     problem = av.problem("sklr", (rng(12).normal(size=(8, 3)), np.arange(8) % 2))
     for _ in ("computed", "stored"):
-        found = sbc(problem, "exact", replicates=2, ranks=20, limit=256, folder=tmp_path)
+        found = sbc(problem, "exact", replicates=2, limit=256, folder=tmp_path)
         assert found.unconverged == len(found.ranks) == 2
         assert "2 replicates, of which 2 have not converged" in found.text()
-    assert sbc(problem, "exact", replicates=2, ranks=20, ess=100.0).unconverged == 0
+    assert sbc(problem, "exact", replicates=2, ess=100.0).unconverged == 0
 
 
 @pytest.mark.statistical

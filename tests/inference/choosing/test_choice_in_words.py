@@ -92,6 +92,9 @@ def test_a_guess_far_below_does_not_squeeze_the_others():
     choice = made(a=(-0.4, UNSURE), b=(-0.42, UNSURE), share=(-4.0, 0.0))
     axes = choice.plot().figure.axes[0]
     assert axes.get_xlim()[0] > -1.0
+    error = choice.table.loc["b", "difference_se"]
+    ends = [ends for bars in axes.collections for ends in bars.get_segments()]
+    assert np.ptp(ends[1], axis=0) == pytest.approx([4.0 * error, 0.0])  # two each way
     below = choice.difference("share", choice.best)[0]
     assert [text.get_text() for text in axes.texts] == [f"{below:.2f}"]
     near = made(a=(-0.4, UNSURE), share=(-0.45, UNSURE)).plot().figure.axes[0]

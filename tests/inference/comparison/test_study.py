@@ -139,7 +139,10 @@ def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
     assert list(fits) == ["prior", "mine"]
     table = study.summarise(tmp_path, problem, fits, progressbar=False).table
     assert (table["error_eta"] >= 0.0).any()
-    kept = {"scorecard.csv", "distances.csv", "forest.png", "report.html"}
+    forest = {f"forest.{end}" for end in ("png", "pdf", "svg")}
+    kept = {"scorecard.csv", "distances.csv", *forest, "report.html"}
+    assert (tmp_path / "forest.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "forest.pdf").read_bytes().startswith(b"%PDF")
     assert {path.name for path in tmp_path.iterdir()} == {"prior.nc", "mine.nc", *kept}
 
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.entry import reference_of
-from ardvark.inference.comparison.rows import reliability
+from ardvark.inference.comparison.rows import computation
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
@@ -138,11 +138,12 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
     assert max(map(len, lines)) <= 80
     every = found.text(full=True).splitlines()
-    assert every[:2] == [lines[0], "exact [converged]: nothing speaks against it."]
-    assert "there are no held-out samples." in " ".join(every)
+    assert every[0] == lines[0]
+    assert every[2] == "exact [converged]: nothing speaks against it."
+    assert "Whether the model predicts was not asked" in " ".join(every)
     assert max(map(len, every)) <= 80
     page = found.to_html(tmp_path / "new" / "page.html", pictures={}).read_text()
-    first, table = page.index("What each fit may be used for"), page.index("<table>")
+    first, table = page.index("How far each fit is"), page.index("Scorecard")
     assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
     assert found.verdict["narrow"].reasons[0] in page
     for text in (found._repr_html_(), page):
@@ -153,11 +154,10 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
 @pytest.mark.statistical
 def test_every_distance_and_its_floor_are_kept(problem):
     fits = {"exact": made(problem), "again": made(problem, number=1)}
-    own = {"first": lambda posterior: posterior["eta"][..., 0]}
-    found = av.compare(fits, problem=problem, quantities=own)
+    found = av.compare(fits, problem=problem)
     rows = found.distances.set_index(["method", "quantity", "statistic"])
-    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight", "first"):
-        row = rows.loc[("again", quantity, "wasserstein")]
+    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight"):
+        row = rows.loc[("again", quantity, "sd_ratio")]
         assert row["value"] > 0.0
         assert row["floor"] > 0.0
     assert tuple(found.distances.columns) == Distance._fields
@@ -165,7 +165,7 @@ def test_every_distance_and_its_floor_are_kept(problem):
     assert re.fullmatch(r"eta\[\d+\]", rows.loc["again", "eta", "error"]["component"])
     assert rows.loc["exact"]["floor"].isna().all()
     # the table has the same numbers, 0 beyond the floor where they are inside
-    for statistic in ("error", "sd_ratio", "wasserstein", "coverage_50", "two_sample"):
+    for statistic in ("error", "sd_ratio", "coverage_90", "two_sample"):
         row, name = rows.loc[("again", "eta", statistic)], f"{statistic}_eta"
         assert found.table.loc["again", name] == row["value"]
         beyond = 0.0 if row["inside"] else row["deviation"]
@@ -173,15 +173,14 @@ def test_every_distance_and_its_floor_are_kept(problem):
 
 
 def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
-    """A narrow fit, well-centred: the mean over the rows of the posterior in its own intervals."""
+    """A narrow fit, well-centred: of the row with the least of the posterior in its interval."""
     exact, narrow = made(problem), made(problem, "approximation", scale=0.1, number=1)
     table = av.compare({"exact": exact, "narrow": narrow}, problem=problem).table
     posterior, own = (tree["posterior"]["eta"].values for tree in (exact, narrow))
-    for name, tail in (("coverage_50_eta", 0.25), ("coverage_90_eta", 0.05)):
-        low, high = np.quantile(own, [tail, 1.0 - tail], axis=(0, 1))
-        counted = ((posterior >= low) & (posterior <= high)).mean()
-        assert table.loc["narrow", name] == pytest.approx(counted, abs=1e-12)
-        assert counted < 0.2
+    low, high = np.quantile(own, [0.05, 0.95], axis=(0, 1))
+    counted = ((posterior >= low) & (posterior <= high)).mean(axis=(0, 1)).min()
+    assert table.loc["narrow", "coverage_90_eta"] == pytest.approx(counted, abs=1e-12)
+    assert counted < 0.2
 
 
 def test_the_bits_of_masks_by_counting():
@@ -197,7 +196,7 @@ def test_the_bits_of_masks_by_counting():
     }
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
     tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
-    found = reliability(tree)
+    found = computation(tree)
     both = np.concatenate([on, other], axis=-1)
     assert found["unmoved_bits"] == 2
     assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
@@ -265,7 +264,7 @@ def test_a_score_is_no_probability(split):
     assert row["accuracy"] == np.mean((score > 0.0) == test.y)
     assert pd.isna(row[["log_score", "brier", "ece"]]).all()
     with pytest.raises(InputError, match="needs held-out samples"):
-        comparison.plot("calibration")
+        comparison.plot("reliability")
 
 
 def test_the_majority_answers_always_the_same(small_data):
@@ -316,7 +315,8 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     """Fitted again by hand: the choice of C, the scaling and the fit see no test row."""
     train, test = small_data(N=60, D=D).split(0.5, random_seed=1)
     found = baselines(train, test)
-    logistic = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
+    free = {"intercept_scaling": 1e4, "random_state": 0, "max_iter": 1000}
+    logistic = LogisticRegression(l1_ratio=1.0, solver="liblinear", **free)
     C = best_C(logistic, train, lambda f, X, y: -mean_log_p(f, X, y))
     fitted, X = refit(logistic, train.X, train.y, C), scaled(test.X, train.X)
     row = found["L1 logistic"].row
@@ -375,7 +375,10 @@ def test_pictures(problem):
     assert eta.axes[0].get_xlabel() == "eta under exact"
     with pytest.raises(InputError, match="kind must be one of 'frontier', 'eta', 'forest'"):
         comparison.plot("violin")
-    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "pair", "ranks"]
+    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "ranks"]
+    fits["exact"]["selection"] = xr.DataTree(av.select(problem, fits["exact"]))
+    shown = av.compare(fits, problem=problem).pictures()
+    assert list(shown) == ["frontier", "eta", "forest", "curve", "samples", "ranks"]
 
 
 def test_the_page_says_which_features_matter(problem, tmp_path):
@@ -390,6 +393,32 @@ def test_the_page_says_which_features_matter(problem, tmp_path):
     for name, words in said.items():
         assert words.startswith("On average ")
         assert f"<dt>{name}</dt><dd>{words}</dd>" in page
+
+
+def test_fits_that_count_effects_above_different_sizes_are_not_compared(problem):
+    """One without a selection says nothing of a size."""
+    fits = {"a": made(problem), "b": made(problem, number=1), "c": made(problem, number=2)}
+    for name, size in (("a", 0.5), ("b", 0.2)):
+        fits[name]["selection"] = xr.DataTree(av.select(problem, fits[name], threshold=size))
+    with pytest.raises(InputError, match=r"effects above different sizes \(0.2, 0.5\): give each"):
+        av.compare(fits, problem=problem)
+    fits["b"]["selection"] = xr.DataTree(av.select(problem, fits["b"]))
+    assert list(av.compare(fits, problem=problem).table.index) == ["a", "b", "c"]
+
+
+def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
+    """Counted from the predictions; a baseline has no draws that could be sure."""
+    fits = {"a": made(problem), "point": made(problem, "point", shape=(1, 1), number=1)}
+    table = av.compare(fits, problem=problem, test=split[1]).table
+    for name, tree in fits.items():
+        p = av.predict(problem, tree, split[1].X).values.reshape(-1, split[1].N)
+        wrong = (p.mean(0) > 0.5) != split[1].y
+        sure = np.abs(np.sign(np.quantile(p, [0.05, 0.95], axis=0) - 0.5).sum(0)) == 2
+        assert 0 < wrong.sum() < split[1].N
+        assert table.loc[name, "wrong"] == wrong.sum()
+        assert table.loc[name, "wrong_sure"] == (wrong & sure).sum()
+    assert table.loc["point", "wrong_sure"] == table.loc["point", "wrong"]
+    assert np.isnan(table.loc["majority", "wrong_sure"])
 
 
 def test_the_printed_table_is_short_and_blank_where_nothing_is_known(problem):

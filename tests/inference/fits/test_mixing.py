@@ -207,7 +207,7 @@ def copied(model="pfcvm", **settings):
 def on_copies(problem, choice, draws=500, number=21):
     """Draws in which x1 or its copy x5 carries the same weight: `choice` (4, draws) says which."""
     random = rng(number)
-    a = 0.1 * np.sign(problem.Z[:, 0] + problem.Z[:, 1])
+    a = 0.3 * np.sign(problem.Z[:, 0] + problem.Z[:, 1])
     a = a * random.uniform(0.9, 1.1, size=(4, draws, 30))
     size = random.gamma(20.0, size=(4, draws)) / 5.0
     theta = np.zeros((4, draws, 5))
@@ -231,7 +231,12 @@ def test_chains_on_different_copies_of_a_feature(settings, apart):
     choice[apart] = True
     found = mixing(problem, on_copies(problem, choice, 200))
     assert found.only("eta").rhat.value < 1.05  # what is left is noise
-    named = {"the weight of x1", "the weight of x5", "the effect of x1", "whether x5 is active"}
+    named = {
+        "the weight of x1",
+        "the weight of x5",
+        "the effect of x1",
+        "whether the effect of x5 is above 0.5",
+    }
     named |= {"the primal weight of x1"} if problem.kernel.is_primal else set()
     assert named <= set(found.table.index)
     for name in named:
@@ -255,7 +260,7 @@ def test_chains_that_change_copies_have_mixed():
     }  # fmt: skip
 
 
-def test_only_what_is_active_is_quoted():
+def test_only_what_is_visible_is_quoted():
     """Effects decide: x3 and x4 have none, whatever their weights' chains do."""
     problem = copied()
     arrays = on_copies(problem, np.zeros((4, 100), dtype=bool), 100)
@@ -265,8 +270,8 @@ def test_only_what_is_active_is_quoted():
     assert "the weight of x1" in found.table.index
     assert "the effect of x2" in found.table.index
     assert not any(name in said for name in ("x3", "x4", "x5"))
-    # always active: nothing to judge
-    assert "whether x1 is active" not in found.table.index
+    # always above it: nothing to judge
+    assert "whether the effect of x1 is above 0.5" not in found.table.index
 
 
 def test_an_effect_is_computed_once(monkeypatch):
@@ -290,7 +295,7 @@ def test_the_effects_of_an_activity_are_those_of_the_kernel(settings):
     np.testing.assert_allclose(
         found.effects.reshape(48, 3), expected[:, found.listed], rtol=1e-9, atol=1e-12
     )
-    np.testing.assert_array_equal(found.active.reshape(48, 5), expected > 0.1)
+    np.testing.assert_array_equal(found.active.reshape(48, 5), expected > 0.5)
 
 
 def test_thinned_draws_have_a_limit_with_their_noise(monkeypatch):

@@ -1,4 +1,4 @@
-"""What the prior says is active, and of which group at least one feature is."""
+"""How many effects the prior expects, and of which group at least one feature is."""
 
 import numpy as np
 import pytest
@@ -30,13 +30,13 @@ def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
     problem = av.problem(model, small_data(N=16, D=5), **settings)
     found = prior_activity(problem, 0.1)
     tree = tree_of(problem, **prior_draws(problem, number=3, chains=1, draws=300))
-    other = av.select(problem, tree)
+    other = av.select(problem, tree, threshold=0.1)
     for what in found.active:
         one, two = found.active[what].sum(1), other[f"active_{what}s"].values.ravel()
         error = np.sqrt(one.var() / len(one) + two.var() / len(two))
         assert abs(one.mean() - two.mean()) < z_limit(10) * error + 1e-12
         assert found.number(what)[0] == one.mean()
-        p = found.probability(what)
+        p, _ = found.probability(what)
         assert p.sum() == pytest.approx(one.mean())
 
 
@@ -65,12 +65,14 @@ def test_equal_problems_are_simulated_once_and_have_equal_numbers(small_data, mo
 def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
     problem = av.problem("rfvm", small_data(N=16, D=5))
     found = av.select(problem, tree_of(problem, **prior_draws(problem)))
-    prior = prior_activity(problem, 0.1)
+    prior = prior_activity(problem, 0.5)
     ends = (found.attrs[f"prior_features{end}"] for end in ("", "_low", "_high"))
     assert tuple(ends) == prior.number("feature")
-    np.testing.assert_array_equal(found["prior_feature"], prior.probability("feature"))
-    np.testing.assert_array_equal(found["prior_sample"], prior.probability("sample"))
     for what in ("feature", "sample"):
+        p, error = prior.probability(what)
+        np.testing.assert_array_equal(found[f"prior_{what}"], p)
+        np.testing.assert_array_equal(found[f"prior_mcse_{what}"], error)
+        np.testing.assert_array_equal(found[f"prior_curve_{what}"].sel(t=0.5), p)
         numbers = summary(found, what)
         told = tuple(numbers[f"prior{end}"] for end in ("", "_low", "_high"))
         assert told == prior.number(what)
@@ -84,9 +86,12 @@ def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
 def test_the_interval_of_the_number_is_of_ninety_percent():
     """Counts 0, 1, ..., 20 with equal probabilities: 1 and 19 are the 5 % and 95 % quantiles."""
     active = np.tri(21, 20, -1, dtype=bool)
-    found = module.PriorActivity({"feature": active}, {"feature": np.ones(20, dtype=bool)})
+    found = module.PriorActivity({"feature": active}, {}, {"feature": np.ones(20, dtype=bool)})
     assert found.number("feature") == (10.0, 1.0, 19.0)
-    np.testing.assert_allclose(found.probability("feature"), 0.5)
+    p, error = found.probability("feature")
+    np.testing.assert_allclose(p, 0.5)
+    # the shares 0, 1/20, ..., 1 have the variance (21^2 - 1) / 12 / 20^2
+    np.testing.assert_allclose(error, np.sqrt(440 / 12 / 400 / 21))
 
 
 @pytest.mark.statistical
@@ -99,19 +104,19 @@ def test_labels_in_the_basis_favour_features_that_tell_the_classes_apart():
     random = rng(8)
     y = np.arange(40) % 2
     X = np.column_stack([y + 0.1 * random.normal(size=40), random.normal(size=(40, 5))])
-    p = prior_activity(av.problem("pfcvm", (X, y)), 0.1).probability("feature")
+    p = prior_activity(av.problem("pfcvm", (X, y)), 0.1).probability("feature")[0]
     assert p[0] > p[1:].max() + chance
     p = prior_activity(av.problem("rfvm", (X, y)), 0.1).active["feature"].mean(axis=0)
     assert np.ptp(p) < chance
 
 
-def test_a_constant_feature_is_never_active_under_the_prior(small_data):
+def test_a_constant_feature_has_no_effect_under_the_prior(small_data):
     X = small_data(N=16, D=5).X.copy()
     X[:, 2] = 1.0
     for model in ("rfvm", "rvm"):
         problem = av.problem(model, (X, np.arange(16) % 2))
         found = prior_activity(problem, 0.1)
-        p = found.probability("feature")
+        p, _ = found.probability("feature")
         assert (p > 0.0).tolist() == [True, True, False, True, True]
         # nor does it lower the mean of those that are alike
         assert p.sum() == pytest.approx(found.number("feature")[0])
@@ -195,11 +200,11 @@ def test_two_copies_are_active_in_turn(small_data):
     assert found["mcse_group"].values[0] > 0.0
     assert found["group_of_feature"].values.tolist() == [0, -1, 0]
     leader = str(found["feature"].values[found["leading_feature"].values[0]])
-    prior = prior_activity(problem, 0.1).active["feature"][:, [0, 2]].any(1).mean()
+    prior = prior_activity(problem, 0.5).active["feature"][:, [0, 2]].any(1).mean()
     assert found["prior_group"].values.tolist() == [prior]
     other = {"x1": "x3", "x3": "x1"}[leader]
-    told = f"(correlation of at least 0.6) is active: {leader}, {other} (0.90, prior {prior:.2f})."
-    assert told in av.selection_text(tree)
+    told = f"(correlation of at least 0.6) has such an effect: {leader}, {other} (0.90, prior "
+    assert f"{told}{prior:.2f})." in av.selection_text(tree)
 
 
 def test_no_groups_no_words(small_data):

@@ -1,4 +1,4 @@
-"""Selection by the posterior: P(active), how many, n90, and what is said of it."""
+"""Selection by the posterior: P(effect), how many, n90, and what is said of it."""
 
 import numpy as np
 import pymc as pm
@@ -14,6 +14,7 @@ from ardvark.inference.fits import activity, selection
 from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.target.backend import Result
 from tests.inference.comparison.quick import Prior, registered
+from tests.inference.fits.selections import selection as made
 from tests.inference.fits.weights import (
     IDS,
     KERNELS,
@@ -72,23 +73,58 @@ def test_how_many_carry_the_effect():
 
 
 def two_features(small_data, on):
-    """RFVM with w = v * (Z'a) = v: a primal weight of 0.2 where `on`, 0.05 elsewhere."""
+    """RFVM with w = v * (Z'a) = v: a primal weight of 1 where `on`, 0.25 elsewhere."""
     data = small_data(N=12, D=on.shape[-1])
     problem = av.problem("rfvm", data)
     a = np.linalg.lstsq(problem.Z.T, np.ones(data.D), rcond=None)[0]
-    v = np.where(on, 0.2, 0.05)
+    v = np.where(on, 1.0, 0.25)
     return problem, {"feature_weight": v, "sample_weight": np.tile(a, (*on.shape[:2], 1))}
 
 
-def test_the_threshold_is_a_tenth_of_a_logit_a_standard_deviation(small_data):
+def test_the_threshold_is_half_a_logit_a_standard_deviation(small_data):
     problem, arrays = two_features(small_data, np.ones((1, 3, 2), dtype=bool))
-    arrays["feature_weight"][0] = [[0.0999, 0.1001], [0.2, 0.0], [0.0, 0.0]]
+    arrays["feature_weight"][0] = [[0.4999, 0.5001], [1.0, 0.0], [0.0, 0.0]]
     found = av.select(problem, tree_of(problem, **arrays))
     np.testing.assert_allclose(found["p_active_feature"], [1 / 3, 1 / 3])
     assert found["active_features"].values.tolist() == [[1, 1, 0]]
     assert found["n90_features"].values.tolist() == [[2, 1, 0]]
-    told = {"threshold": 0.1, "thin_features": 1, "thin_samples": 1}
+    told = {"threshold": 0.5, "thin_features": 1, "thin_samples": 1}
     assert {name: found.attrs[name] for name in told} == told
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"), [("rfvm", {}), ("pfcvm", {"kernel": "rbf"}), ("sparse_probit", {})]
+)
+def test_the_curve_is_the_share_of_draws_above_each_size(model, settings, small_data):
+    """Counted by asking for each size; it falls with the size, as the prior's does."""
+    problem = av.problem(model, small_data(N=12, D=4), **settings)
+    tree = tree_of(problem, **prior_draws(problem, draws=40))
+    found = av.select(problem, tree)
+    assert found["t"].values.tolist() == list(activity.SIZES)
+    each = {t: av.select(problem, tree, threshold=t) for t in activity.SIZES}
+    for what in ("feature", "sample") if problem.spec.has_basis else ("feature",):
+        curve, prior = found[f"curve_{what}"], found[f"prior_curve_{what}"]
+        assert 0.0 < float(curve.mean()) < 1.0
+        assert (curve.diff("t") <= 0.0).all()
+        assert (prior.diff("t") <= 0.0).all()
+        for t, at in each.items():
+            np.testing.assert_allclose(curve.sel(t=t), at[f"p_active_{what}"], rtol=1e-12)
+            np.testing.assert_allclose(prior.sel(t=t), at[f"prior_{what}"], rtol=1e-12)
+        visible = selection.summary(found, what)["visible"]
+        assert visible == pytest.approx(float(each[0.1][f"active_{what}s"].mean()))
+
+
+def test_a_fit_can_be_asked_about_another_size(small_data):
+    problem, arrays = two_features(small_data, rng(4).random((2, 40, 3)) < 0.5)
+    tree = selected(problem, **arrays)
+    assert selection.select_at(problem, tree, 0.5) is tree
+    other = selection.select_at(problem, tree, 0.2)
+    assert other["selection"].to_dataset().identical(av.select(problem, tree, 0.2))
+    assert (other["selection"]["p_active_feature"] == 1.0).all()
+    assert other["posterior"].identical(tree["posterior"])
+    assert tree["selection"].attrs["threshold"] == 0.5  # it is left as it was
+    bare = tree_of(problem, **arrays)
+    assert selection.select_at(problem, bare, 0.2) is bare  # nothing was selected
 
 
 def test_an_indicator_that_never_changes_has_no_error(small_data):
@@ -102,7 +138,7 @@ def test_an_indicator_that_never_changes_has_no_error(small_data):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
-def test_a_constant_feature_is_never_active(kernel):
+def test_a_constant_feature_has_no_effect(kernel):
     """Not standardised, or centres that are no rows: eta moves with the others alone."""
     X = rng(1).normal(size=(10, 3))
     X[:, 1] = 4.0
@@ -115,7 +151,7 @@ def test_a_constant_feature_is_never_active(kernel):
         moved = [np.std(eta - eta_without(problem, arrays, k)) for k in range(3)]
         assert moved[1] < 1e-12
         active = [moved[0] > 0.1, False, moved[2] > 0.1]
-        found = av.select(problem, tree_of(problem, **arrays))
+        found = av.select(problem, tree_of(problem, **arrays), threshold=0.1)
         assert found["p_active_feature"].values.tolist() == active
         assert (found["active_features"] == sum(active)).all()
         n90 = activity.carriers(np.array([moved[0], 0.0, moved[2]]))
@@ -218,45 +254,47 @@ def test_the_table_counts_what_is_active(small_data):
 
 def told(probability, counts, n90, kind="mcmc"):
     names = [f"g{i}" for i in range(len(probability))]
-    found = xr.Dataset(
-        {
-            "p_active_feature": ("feature", probability),
-            "active_features": (("chain", "draw"), [counts]),
-            "n90_features": (("chain", "draw"), [n90]),
-        },
-        coords={"feature": names},
-    )
+    found = made(probability, names, counts=[counts], n90=[n90])
     tree = xr.DataTree.from_dict({"/selection": found})
     tree.attrs["kind"] = kind
     return words(tree)
 
 
 def test_when_some_are_identified():
-    text = told([0.6, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan])
+    text = told([0.6, 0.1, 0.0, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan])
     assert text == (
-        "On average 1.7 of 3 features are active (90 % interval 1 to 2). "
-        "Active with probability above 0.5 are g2 (0.98), g0 (0.60); "
-        "2 features carry 90 % of the effect."
+        "On average 1.7 of 5 features have an effect above 0.5 (90 % interval 1 to 2). "
+        "More likely above it than not are g4 (P 0.98), g0 (P 0.60); "
+        "2 features carry 90 % of the squared effects."
     )
 
 
 def test_when_none_is_identified():
-    text = told([0.5, 0.2], [1.0, 0.0], [1.0, 1.0])
+    text = told([0.5, 0.2, 0.0], [1.0, 0.0], [1.0, 1.0])
     assert text == (
-        "On average 0.5 of 2 features are active (90 % interval 0 to 1). No feature is active with "
-        "probability above 0.5, so these data single out no feature; "
-        "1 feature carries 90 % of the effect."
+        "On average 0.5 of 3 features have an effect above 0.5 (90 % interval 0 to 1). "
+        "None is more likely above it than not, so these data single out no feature; "
+        "1 feature carries 90 % of the squared effects."
     )
 
 
+def test_a_list_of_the_highest_says_little_where_half_of_all_are_high():
+    """The median P(effect) is told where it is above a quarter; of an even number it is a mean."""
+    assert "Half of them" not in told([0.9, 0.25, 0.1], [1.0], [1.0])
+    said = " Half of them have a probability of at least {} of that, so a list of the highest says"
+    assert said.format("0.26") in told([0.9, 0.26, 0.1], [1.0], [1.0])
+    assert said.format("0.50") in told([0.9, 0.6, 0.4, 0.1], [2.0], [1.0])
+
+
 def test_when_nothing_ever_is_active():
-    assert told([0.0, 0.0], [0.0], [2.0]) == "None of the 2 features is active in any draw."
+    text = told([0.0, 0.0], [0.0], [2.0])
+    assert text == "None of the 2 features has an effect above 0.5 in any draw."
 
 
 def test_many_names_are_cut_short():
     text = told([1.0] * 11, [11.0], [9.0])
-    assert "g0 (1.00), " in text
-    assert "g7 (1.00) and 3 more; 9 features carry" in text
+    assert "g0 (P 1.00), " in text
+    assert "g7 (P 1.00) and 3 more; 9 features carry" in text
     assert "g8" not in text
 
 
@@ -264,9 +302,9 @@ def test_many_names_are_cut_short():
 def test_a_point_speaks_of_its_one_state(kind):
     text = told([0.0, 1.0, 1.0], [2.0], [2.0], kind)
     assert text == (
-        "At the returned point 2 of 3 features are active: g1, g2; "
-        "2 features carry 90 % of the effect."
+        "At the returned point 2 of 3 features have an effect above 0.5: g1, g2; "
+        "2 features carry 90 % of the squared effects."
     )
     assert told([0.0, 0.0], [0.0], [0.0], kind) == (
-        "At the returned point 0 of 2 features are active."
+        "At the returned point 0 of 2 features have an effect above 0.5."
     )

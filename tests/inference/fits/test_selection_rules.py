@@ -7,14 +7,15 @@ import pytest
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference.fits.effects import selected_beside
 from ardvark.inference.fits.selection_rules import discoveries
-from ardvark.inference.fits.selection_text import selected_beside
+from tests.inference.fits.selections import selection
 from tests.support import rng
 
 
-def fit(p, own=None):
+def fit(p, own=None, **known):
     names = {"feature": [f"x{k}" for k in range(len(p))]}
-    groups = {"/selection": xr.Dataset({"p_active_feature": ("feature", np.array(p))}, names)}
+    groups = {"/selection": selection(p, names["feature"], **known)}
     if own is not None:
         groups["/fit"] = xr.Dataset({"selected_feature": ("feature", np.array(own))}, names)
     return xr.DataTree.from_dict(groups)
@@ -48,7 +49,7 @@ def test_each_rule_stands_beside_p_active():
     found = av.effects(fit([0.3, 1.0, 0.55], own=[1, 0, 1]))
     assert list(found.index) == ["x0", "x1", "x2"]
     assert found.p_active.tolist() == [0.3, 1.0, 0.55]
-    assert found["P > 0.5"].tolist() == [False, True, True]
+    assert found["P > 1/2"].tolist() == [False, True, True]
     assert found["FDR 10 %"].tolist() == [False, True, False]
     assert found["own"].tolist() == [True, False, True]
     assert "own" not in av.effects(fit([0.3, 0.4]))
@@ -61,16 +62,14 @@ def test_fits_beside_each_other():
         {"a": fit([0.1, 0.2, 0.6]), "b": fit([0.9, 0.0, 0.0], own=[0, 0, 1])}, "a"
     )
     assert list(shown.index) == ["x2", "x0"]
-    assert shown["a"].tolist() == ["0.60, P > 0.5", "0.10"]
-    assert shown["b"].tolist() == ["0.00, own", "0.90, P > 0.5, FDR 10 %"]
+    assert shown["a"].tolist() == ["0.60, P > 1/2", "0.10"]
+    assert shown["b"].tolist() == ["0.00, own", "0.90, P > 1/2, FDR 10 %"]
     assert len(selected_beside({"a": fit(np.ones(30))}, None)) == 20
     assert selected_beside({"a": xr.DataTree()}, None).empty
 
 
 def test_the_prior_stands_beside_the_fits():
-    tree = fit([0.1, 0.9, 0.6])
-    prior = {"prior_feature": ("feature", [0.25, 0.125, 0.5])}
-    tree["selection"] = xr.DataTree(tree["selection"].to_dataset().assign(prior))
+    tree = fit([0.1, 0.9, 0.6], prior_feature=[0.25, 0.125, 0.5])
     assert av.effects(tree)["prior"].tolist() == [0.25, 0.125, 0.5]
     shown = selected_beside({"b": fit([0.9, 0.0, 0.0]), "a": tree}, "a")
     assert list(shown.columns) == ["prior", "b", "a"]

@@ -32,14 +32,19 @@ def taken_out(problem, arrays):
 
 
 def check(found, what, values):
-    """Compare mean, sd and quantiles over draws with those of values (chain, draw, k)."""
+    """Compare mean, sd, sign and quantiles over draws with those of values (chain, draw, k)."""
     flat = values.reshape(-1, values.shape[-1])
     size = np.abs(flat).max()
     close = {"rtol": 1e-6, "atol": 1e-7 * size}  # of a difference of etas
     np.testing.assert_allclose(found[f"effect_{what}"], flat.mean(0), **close)
     np.testing.assert_allclose(found[f"effect_sd_{what}"], flat.std(0), **close)
+    flat = np.where(np.abs(flat) < 1e-9 * size, 0.0, flat)  # rounding, of what has no effect
+    signs = np.maximum((flat > 0.0).mean(0), (flat < 0.0).mean(0))
+    np.testing.assert_array_equal(found[f"direction_{what}"], signs)
     np.testing.assert_allclose(
-        found[f"effect_at_{what}"], np.quantile(flat, [0.05, 0.25, 0.75, 0.95], axis=0), **close
+        found[f"effect_at_{what}"],
+        np.quantile(flat, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0),
+        **close,
     )
 
 
@@ -80,6 +85,16 @@ def test_a_constant_feature_has_no_direction():
         arrays = {"feature_weight": np.full((1, 2, 3), 0.2), "sample_weight": np.ones((1, 2, 10))}
         found = av.select(problem, tree_of(problem, **arrays, bias=np.zeros((1, 2))))
         assert (found["effect_feature"].values != 0.0).tolist() == [True, False, True]
+        assert found["direction_feature"].values.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_the_more_probable_sign_by_hand(small_data):
+    """Of five draws: three above 0; as many on either side, and one at 0; all at 0."""
+    problem = av.problem("sparse_probit", small_data(N=12, D=3))
+    beta = np.array([[2.0, -1.0, 0.0], [0.1, -1.0, 0.0], [3.0, 1.0, 0.0], [-9.0, 1.0, 0.0],
+                     [-9.0, 0.0, 0.0]])[None]  # fmt: skip
+    found = av.select(problem, tree_of(problem, feature_weight=np.abs(beta), beta=beta))
+    np.testing.assert_allclose(found["direction_feature"], [0.6, 0.4, 0.0])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -89,7 +104,8 @@ def test_draws_in_blocks_are_the_same_draws(kernel, small_data, monkeypatch):
     whole = av.select(problem, tree)
     monkeypatch.setattr(activity, "_CHUNK", 70)  # one feature, and some draws, at a time
     parts = av.select(problem, tree)
-    for name in ("effect_feature", "effect_sd_sample", "effect_at_feature", "share_features"):
+    for name in ("effect_feature", "effect_sd_sample", "effect_at_feature", "share_features",
+                 "direction_feature", "curve_feature"):  # fmt: skip
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12, atol=1e-14)
 
 

@@ -376,8 +376,8 @@ def test_without_features_the_columns_that_are_always_in_are_named():
 def test_what_p_active_selects_stands_beside_it(small):
     _, fit, panel = small
     chosen = av.effects(fit).sort_values("p_active", ascending=False, kind="stable")
-    assert panel.selected_by_p_active == tuple(chosen.index[chosen["P > 0.5"]])
-    assert "P(active) above one half" in panel.text()
+    assert panel.selected_by_p_active == tuple(chosen.index[chosen["P > 1/2"]])
+    assert "P(effect) above one half" in panel.text()
 
 
 # --- words ----------------------------------------------------------------------------------------

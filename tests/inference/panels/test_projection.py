@@ -53,13 +53,11 @@ def test_the_gradient_is_zero_and_no_point_nearby_is_nearer(case):
                 assert objective(b + size * g.normal(size=len(b)), row, A) > best
 
 
-def test_the_start_and_the_batch_do_not_matter():
-    """A batch of submodels and draws gives what each gives alone, wherever it starts."""
+def test_the_batch_does_not_matter():
+    """A batch of submodels and draws gives what each gives alone."""
     g = rng(1)
     p, X = ordinary(g, 4, 20), g.normal(size=(5, 20, 2))
     together = project(p, design(X))
-    far = project(p, design(X), start=30.0 * g.normal(size=(4, 3)))
-    np.testing.assert_allclose(far, together, rtol=0, atol=1e-6)
     for one, b in zip(X, together, strict=True):
         for row, own in zip(p, b, strict=True):
             np.testing.assert_allclose(project(row[None], design(one))[0], own, rtol=0, atol=1e-8)

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
+from ardvark.inference.panels import search as searching
 from ardvark.inference.panels.clusters import Clusters, clustered
 from ardvark.inference.panels.projection import RIDGE
 from ardvark.inference.panels.search import divergences, forward, l1_order, search
@@ -101,7 +102,7 @@ def test_the_path_of_lambdas_is_that_of_scikit_learn():
     assert found[:4] == order[:4]
 
 
-def test_what_the_path_screens_out_is_not_searched_and_what_is_always_in_costs_nothing():
+def test_what_the_path_screens_out_is_not_searched_and_what_is_always_in_costs_nothing(monkeypatch):
     """300 features, of which five matter: they are in the screen of 20 and come first."""
     g = rng(10)
     X = g.normal(size=(150, 300))
@@ -110,14 +111,15 @@ def test_what_the_path_screens_out_is_not_searched_and_what_is_always_in_costs_n
     clusters = clustered(special.expit((beta + 0.01 * g.normal(size=(40, 300))) @ X.T), 5)
     mean = clusters.weight @ clusters.p
     order = l1_order(mean, X)
-    path = search(clusters, X, 8, screen=20)
+    monkeypatch.setattr(searching, "SCREEN", 20)
+    path = search(clusters, X, 8)
     assert set(path[:5]) == {3, 50, 120, 200, 299}
     assert set(path) <= set(order[:20])
     assert path == forward(clusters, X, 8, order[:20])
     # with the strongest one always in, the others are as they were, and its copy adds nothing
     fixed = l1_order(mean, X, X[:, [3]])
     assert set(fixed[:4]) == {50, 120, 200, 299}
-    assert set(search(clusters, X, 4, X[:, [3]], screen=20)) == {50, 120, 200, 299}
+    assert set(search(clusters, X, 4, X[:, [3]])) == {50, 120, 200, 299}
 
 
 def test_a_path_is_no_longer_than_there_are_features():

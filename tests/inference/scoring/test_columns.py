@@ -37,11 +37,11 @@ def test_an_interval_is_printed_behind_its_mean():
     row = {"active_features": 5.23, "active_features_low": 2.0, "active_features_high": 11.0}
     point = {"active_samples": 7.0, "active_samples_low": 7.0, "active_samples_high": 7.0}
     shown = table_text(frame(**row, **point))["a"]
-    assert shown["active features"] == "5.2 (2-11)"
-    assert shown["active samples"] == "7"
+    assert shown["features with an effect"] == "5.2 (2-11)"
+    assert shown["samples with an effect"] == "7"
     assert len(shown) == 2
     nearly = {**row, "active_features_low": 5.0, "active_features_high": 5.0}
-    assert table_text(frame(**nearly)).loc["active features", "a"] == "5.2"
+    assert table_text(frame(**nearly)).loc["features with an effect", "a"] == "5.2"
 
 
 def test_a_distance_inside_its_floor_prints_as_that():

@@ -9,7 +9,7 @@ from sklearn.calibration import calibration_curve
 
 from ardvark.data import Dataset
 from ardvark.inference.scoring import held_out
-from ardvark.inference.scoring.held_out import measures, remarks, weighted
+from ardvark.inference.scoring.held_out import measures, remarks, weighted, wrong_and_sure
 from tests.support import rng, seed, z_limit
 
 
@@ -128,6 +128,27 @@ def test_a_score_alone_has_no_probability():
         "auc_se",
         "accuracy_se",
     }
+
+
+def test_wrong_and_sure_by_hand():
+    """Of 20 draws, whose 5 % and 95 % quantiles leave out one at either end."""
+    low, high = np.full(20, 0.2), np.full(20, 0.8)
+    one, two = low.copy(), low.copy()
+    one[0], two[:2] = 0.9, 0.9
+    draws = np.stack([low, high, one, two, high], axis=-1)  # (20, rows)
+    y = np.array([1, 0, 1, 1, 1])  # the last is right
+    assert wrong_and_sure(y, draws) == {"wrong": 4.0, "wrong_sure": 3.0}
+    parts = draws.reshape(4, 5, 5)  # chains
+    assert wrong_and_sure(y, parts) == wrong_and_sure(y, draws)
+    assert wrong_and_sure(1 - y, draws) == {"wrong": 1.0, "wrong_sure": 1.0}
+
+
+def test_a_single_state_is_sure_of_all_but_ties():
+    """At 1/2 the class is 0, as in `classes`, and nobody is sure of it."""
+    p = np.array([[0.5, 0.5, 0.49, 0.51]])
+    assert wrong_and_sure(np.array([0, 1, 1, 0]), p) == {"wrong": 3.0, "wrong_sure": 2.0}
+    either = np.array([[0.0], [1.0]])  # the mean is 1/2, the interval 0.05 to 0.95
+    assert wrong_and_sure(np.array([1]), either) == {"wrong": 1.0, "wrong_sure": 0.0}
 
 
 def test_resamples_come_in_chunks(monkeypatch):

@@ -18,8 +18,9 @@ from ardvark.inference.comparison.verdicts.purposes import PURPOSES, Purpose
 from ardvark.inference.comparison.verdicts.verdict import judged
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.floors import OfAverage
-from ardvark.inference.scoring.statistic import Limit, Shown, Statistic
+from ardvark.inference.scoring.statistic import Limit, Statistic
 from ardvark.inference.scoring.statistics import STATISTICS
+from ardvark.inference.target import words
 from ardvark.inference.target.reasons import told
 from tests.support import rng, z_limit
 
@@ -40,19 +41,16 @@ UPPER = Statistic(
     floor=OfAverage(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
     ),
-    phrase="{quantity}: {percent} of the draws lie in the upper tenth",
     limits={"uncertainty": Limit(0.01, 0.02, "A toy that is told first.", order=-1)},
-    columns={"eta": Shown("in the upper tenth", 3)},
-    meaning="Of eta: the share of the draws in the reference's `upper` tenth.",
+    columns={"eta": 3},
 )
 
 TAILS = Purpose(
     name="tails",
-    meaning="probabilities of rare events",
-    quoted="its tails",
     capped_with=("uncertainty",),
     limits={"coverage_90": Limit(0.02, 0.04, "A fifth more outside of 90 %.")},
 )
+SAID = {"meaning": "probabilities of rare events", "quoted": "its tails"}
 
 
 @pytest.fixture
@@ -77,8 +75,13 @@ def made(problem, number, scale=1.0):
 
 @pytest.fixture
 def with_upper(monkeypatch):
-    """One more line in the registry of statistics, and what is read from it at import."""
+    """One more line in the registry of statistics, its words, and what is read at import."""
     STATISTICS[UPPER.name] = UPPER
+    told = "{quantity}: {percent} of the draws lie in the upper tenth"
+    monkeypatch.setitem(words.STATISTICS, "upper", told)
+    monkeypatch.setitem(words.HEADINGS, "upper", "in the upper tenth")
+    meaning = "Of eta: the share of the draws in the reference's `upper` tenth."
+    monkeypatch.setitem(words.MEANINGS, "upper", meaning)
     for module in (columns, rows):
         monkeypatch.setattr(module, "COLUMNS", columns.declared())
     yield
@@ -120,10 +123,14 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
 def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
     """With 0.8 times the sd, P(|Z| < 0.8 x 1.645) = 0.812 of the posterior is inside 90 %."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
+    monkeypatch.setitem(words.PURPOSES, "tails", SAID)
     fits = {"exact": made(problem, 1), "again": made(problem, 2), "narrow": made(problem, 3, 0.8)}
     found = av.compare(fits, problem=problem)
-    words = found.verdicts()
-    assert words["tails"].to_dict() == {"exact": "good", "again": "good", "narrow": "bad"}
+    assert found.verdicts()["tails"].to_dict() == {
+        "exact": "good",
+        "again": "good",
+        "narrow": "bad",
+    }
     narrow = found.verdict["narrow"]
     assert any(
         r.endswith("of the posterior lies in its 90 % interval" + r[r.index(" (noise") :])
@@ -138,6 +145,7 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
 def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     """All of them where the finding is against all; what is named beside, by `capped_with`."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
+    monkeypatch.setitem(words.PURPOSES, "tails", SAID)
     everything = judged([], [Finding(told("chains disagree"), "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from ardvark.inference.scoring.distances import measure
+from tests.inference.fits.selections import selection
 from tests.models.forms import make
 from tests.support import rng
 
@@ -45,7 +46,7 @@ def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
 
     once = ranking(1.0, 1.0)
     assert ranking(*signs) == pytest.approx(once)
-    assert once["top"] == 1.0
+    assert once["captured"] == pytest.approx(1.0)
 
 
 def test_where_nothing_is_active_the_largest_weights_are_compared():
@@ -56,14 +57,9 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
     def fit(number, shifted=()):
         weight = 1.0 + order + 0.1 * rng(number).normal(size=(*SHAPE, size))
         weight[..., list(shifted)] += 1.0  # ten sds
-        never = {
-            "p_active_feature": ("feature", np.full(size, 0.01)),
-            "mcse_feature": ("feature", np.full(size, 0.001)),
-        }
+        never = selection(np.full(size, 0.01), mcse_feature=np.full(size, 0.001))
         posterior = {"feature_weight": ((*LEAD, "feature"), weight)}
-        tree = xr.DataTree.from_dict(
-            {"/posterior": xr.Dataset(posterior), "/selection": xr.Dataset(never)}
-        )
+        tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior), "/selection": never})
         tree.attrs |= {"model": "rfvm", "kind": "mcmc", "status": "finished"}
         return tree
 
@@ -86,13 +82,9 @@ def test_every_bit_of_a_mask_is_compared():
 
     def fit(number, share):
         bits = (rng(number).uniform(size=(*SHAPE, 4)) < share).astype(float)
-        p = {
-            "p_active_feature": ("feature", share),
-            "mcse_feature": ("feature", np.full(4, 0.001)),
-        }
         groups = {
             "/posterior": xr.Dataset({"feature_weight": ((*LEAD, "feature"), bits)}),
-            "/selection": xr.Dataset(p),
+            "/selection": selection(share, mcse_feature=np.full(4, 0.001)),
         }
         tree = xr.DataTree.from_dict(groups)
         tree.attrs |= {"model": "fsklr", "kind": "mcmc", "status": "finished"}

@@ -110,34 +110,6 @@ def marks(picture):
     return [c for axis in picture.figure.axes for c in axis.collections if len(c.get_offsets()) > 1]
 
 
-def test_the_pair_that_trades_off_most_is_drawn():
-    """Of four weights the first and the last share a sum; the method takes them as independent."""
-    random = rng(0)
-    w = random.normal(size=(2, 200, 4))
-    w[..., 3] = 5 - w[..., 0] + 0.1 * random.normal(size=(2, 200))
-    other = fit("approximation", feature_weight=random.normal(size=(1, 400, 4)))
-    point = fit("point", feature_weight=np.ones((1, 1, 4)))
-    picture = plots.pair({"q": other, "a": fit(feature_weight=w), "one": point}, "a")
-    r = np.corrcoef(w[..., 0].ravel(), w[..., 3].ravel())[0, 1]
-    assert picture.alt.startswith(f"Draws of the weights of f0 and f3. a: correlation {r:.2f}")
-    assert picture.alt.endswith("one: one point.")
-    labels = [sorted((a.get_xlabel(), a.get_ylabel())) for a in picture.figure.axes]
-    assert labels == [["f0", "f3"]] * 3
-    assert title_of(picture).startswith("Of the leading features, f")
-    nothing = title_of(plots.pair({"q": other}))  # correlations of 400 pairs: 0.3 is six sds away
-    assert nothing.startswith("No two of the leading features trade off (f")
-    constant = fit("point", feature_weight=np.ones((1, 1, 4)))
-    with pytest.raises(InputError, match="fewer than two leading features vary"):
-        plots.pair({"one": constant})
-
-
-def test_a_pair_of_masks_is_not_drawn():
-    tree = fit(feature_weight=(rng(2).uniform(size=(2, 200, 3)) < 0.5).astype(float))
-    tree.attrs["masked"] = "feature_weight"
-    with pytest.raises(InputError, match="binary masks has only four possible values"):
-        plots.pair({"a": tree})
-
-
 def test_the_frontier_is_the_table():
     rows = {"nuts": (10.0, 0.1), "q": (2.0, 1.5), "none": (1.0, np.nan), "base": (0.1, np.nan)}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["seconds_run", "error_eta"])
@@ -157,7 +129,7 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     y = np.r_[np.repeat([1, 0], [30, 70]), np.repeat([1, 0], [60, 40])]
     names = tuple(map(str, range(200)))
     held = HeldOut(y, names, {"a": np.tile(p, (500, 1)), "sure": np.tile(p > 0.5, (500, 1))})
-    picture = judging_plots.calibration(held, "a")
+    picture = judging_plots.reliability(held, "a")
     assert "a: P above 0.9 for 0, of which 0 of y = 1" in picture.alt
     assert "sure: P above 0.9 for 100, of which 60 of y = 1; below 0.1 for 100, of which 30" in (
         picture.alt
@@ -169,7 +141,7 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     assert curve[:100, 1] == pytest.approx(0.3)
     assert curve[100:, 1] == pytest.approx(0.6)
     with pytest.raises(InputError, match="needs held-out samples"):
-        judging_plots.calibration(None, "a")
+        judging_plots.reliability(None, "a")
 
 
 def test_ranks_watch_the_worst_eta_and_the_leading_weight():

@@ -1,4 +1,6 @@
-"""The forest draws P(active), the prior's, and the signed effects of the selection; or weights."""
+"""The forest draws the signed effects of the selection, and their probabilities; or weights."""
+
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference.comparison.report import forest
 from ardvark.inference.fits.diagnostics import inclusion
 from tests.inference.comparison.report.test_figures import fit
+from tests.inference.fits.selections import selection
 from tests.inference.fits.weights import prior_draws, selected
 from tests.support import rng
 
@@ -29,7 +32,7 @@ def segments(axis):
 
 
 def test_bars_are_the_effects_of_the_selection(problem):
-    """In the order of the reference's P(active); a row of each method at its own height."""
+    """In the order of the reference's P(effect); a row of each method at its own height."""
     a, b = (selected(problem, **prior_draws(problem, number=n, draws=40)) for n in (0, 1))
     picture = forest.forest({"b": b, "a": a}, "a", leading=3)
     table, other = av.effects(a), av.effects(b)
@@ -55,13 +58,14 @@ def test_bars_are_the_effects_of_the_selection(problem):
     assert legend == ["a (reference)", "b", "prior"]
     handles = picture.figure.legends[0].legend_handles
     assert [handle.get_marker() for handle in handles] == ["o", "s", "|"]  # read in grey
+    assert left.get_xlabel() == "P(|effect| > 0.5)"
     assert right.get_xlabel() == (
         "effect on eta towards 'ill', log odds before the latent noise\n"
         "per sd of the feature: mean, 50 % and 90 % intervals"
     )
     assert picture.alt.startswith("Forest of the 3 leading features, effect on eta towards")
     first = table.iloc[order[0]]
-    assert f"(P(active) {first['p_active']:.2f}, prior {first['prior']:.2f})" in picture.alt
+    assert f"(P {first['p_active']:.2f}, prior {first['prior']:.2f})" in picture.alt
     spot = picture.spots[0]
     assert (spot.x, spot.y) == (pytest.approx(first["effect"]), points[0][0, 1])
     assert spot.text.startswith(f"{table.index[order[0]]}, a: mean {first['effect']:.3g}, ")
@@ -75,9 +79,7 @@ def test_leaders_are_those_of_p_active_and_then_of_mean_size():
     weight = np.tile([0.2, -9.0, 0.3, 0.1], (2, 5, 1))
     tree = fit(feature_weight=weight)
     assert forest.leaders(tree, "feature", 3).tolist() == [1, 2, 0]
-    tree["selection"] = xr.DataTree(
-        xr.Dataset({"p_active_feature": ("feature", [0.7, 0.0, 0.7, 0.25])})
-    )
+    tree["selection"] = xr.DataTree(selection([0.7, 0.0, 0.7, 0.25]))
     assert forest.leaders(tree, "feature", 4).tolist() == [2, 0, 3, 1]
 
 
@@ -90,12 +92,12 @@ def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
     a, b, c = map(with_active, ([0.9, 0.6, 0.5, 0.2, 0.1], [0.9, 0.1, 0.9, 0.9, 0.1], [0.3] * 5))
     title = forest.forest({"b": b, "a": a, "c": c}, "a", "x on y").figure.get_suptitle()
     assert title.replace("\n", " ") == (
-        "x on y: 2 of 5 features have P(active) above 0.5 under a, "
+        "x on y: 2 of 5 features more probably than not have an effect above 0.5 under a, "
         "and of these 1 under b, 0 under c"
     )
     alone = forest.forest({"c": c}).figure.get_suptitle().replace("\n", " ")
-    assert alone.startswith("No feature has P(active) above 0.5 under c; the leading one is ")
-    assert alone.endswith("with 0.30")
+    assert alone.startswith("No feature has an effect above 0.5 more probably than not under c; ")
+    assert re.search(r"the leading one is x\d with 0.30$", alone)
 
 
 def test_samples_and_slopes_have_their_own_labels(small_data):
@@ -126,7 +128,7 @@ def test_weights_are_drawn_where_asked_for_or_where_there_are_no_effects(problem
         segments(weights.figure.axes[1])[:5, 1:], np.quantile(v, [0.05, 0.95], axis=0).T[order]
     )
     bare = fit(feature_weight=v[None])
-    assert len(forest.forest({"a": bare}).figure.axes) == 1  # no P(active), no panel of it
+    assert len(forest.forest({"a": bare}).figure.axes) == 1  # no P(effect), no panel of it
     both = forest.forest({"bare": bare, "a": tree}, "a")
     assert [t.get_text() for t in both.figure.legends[0].get_texts()] == ["a (reference)", "prior"]
     with pytest.raises(InputError, match="no fit has signed effects"):

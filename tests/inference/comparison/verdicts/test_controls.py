@@ -13,6 +13,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
+from tests.inference.fits.selections import selection_of
 from tests.support import rng
 
 SHAPE, N, D = (4, 1000), 16, 12
@@ -44,10 +45,7 @@ def made(found, kind="mcmc", method=None, rows=None, **attrs):
     eta = np.einsum("...d,nd->...n", found["weight"], X) + found["bias"][..., None]
     if rows is not None:
         eta = rows(eta)
-    dims, active = ("chain", "draw"), np.abs(found["weight"]) > 0.1
-    p, total = active.mean((0, 1)), active[..., 0].size
-    error = np.sqrt(p * (1 - p) / total)
-    y = np.arange(N) % 2
+    dims, y = ("chain", "draw"), np.arange(N) % 2
     contents = {
         "/posterior": {
             "eta": ((*dims, "obs"), eta),
@@ -57,15 +55,10 @@ def made(found, kind="mcmc", method=None, rows=None, **attrs):
         },
         "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
         "/observed_data": {"y": ("obs", y)},
-        "/selection": {
-            "p_active_feature": ("feature", p),
-            "mcse_feature": ("feature", np.where(error > 0.0, error, np.nan)),
-            "active_features": (dims, active.sum(-1).astype(float)),
-            "n90_features": (dims, active.sum(-1).astype(float)),
-        },
         "/sample_stats": {},
     }
     tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    tree["selection"] = xr.DataTree(selection_of(np.abs(found["weight"]) > 0.1))
     names = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}
     tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
     tree.attrs |= {"fingerprint": "same", "method": method or names[kind], "seed": 1, **attrs}

@@ -11,8 +11,8 @@ from ardvark.inference.target.reasons import Reason
 from tests.inference.comparison.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 from tests.support import rng
 
-NONE_ACTIVE = Finding(
-    Reason("inactive or lost", {"which": Reason("none active")}),
+NONE_VISIBLE = Finding(
+    Reason("invisible or lost", {"which": Reason("none visible")}),
     "unknown",
     ("ranking", "selection"),
     EXACT,
@@ -20,7 +20,7 @@ NONE_ACTIVE = Finding(
 
 
 def weights(*active):
-    """Return feature weights (1, 1000, D) of which so many draws have the first feature active."""
+    """Return feature weights (1, 1000, D) of which so many draws have the first one visible."""
     found = np.zeros((1, 1000, D))
     found[0, : len(active), 0] = active
     return found
@@ -32,36 +32,37 @@ def point_tree(weight, kind="approximation", number=2, **groups):
     return tree_of(eta, weight, kind, **groups)
 
 
-# --- no feature is active -------------------------------------------------------------------------
+# --- no effect is visible -------------------------------------------------------------------------
 
 
-def test_no_active_feature_is_said_without_a_reference_and_with_the_fit_as_its_own():
+def test_no_visible_effect_is_said_without_a_reference_and_with_the_fit_as_its_own():
     tree = point_tree(weights())
-    assert findings_of(tree) == findings_of(tree, None) == findings_of(tree, tree) == [NONE_ACTIVE]
+    assert findings_of(tree) == findings_of(tree, None) == findings_of(tree, tree) == [NONE_VISIBLE]
 
 
-def test_no_active_feature_is_compared_with_the_reference():
+def test_no_visible_effect_is_compared_with_the_reference():
     """Half a feature on average is as good as none; so is what the reference has, where it is."""
     some = point_tree(weights(*[12.0] * 500))
     many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings_of(some, many)
     assert str(found.reason) == (
-        f"only 0.5 features are active on average; the reference has {float(D):.1f}"
+        "only 0.5 features have an effect above 0.1, on average over draws; "
+        f"the reference has {float(D):.1f}"
     )
     assert (found.cap, found.remedy) == ("bad", REFERENCE)
     (found,) = findings_of(some)
-    assert found.reason.code == "inactive or lost"
+    assert found.reason.code == "invisible or lost"
     assert findings_of(point_tree(weights(), number=1), some) == []
     assert findings_of(many, some) == findings_of(many) == []
 
 
-def test_about_one_active_feature_is_the_same_answer_on_either_side_of_one():
+def test_about_one_visible_effect_is_the_same_answer_on_either_side_of_one():
     most, always = point_tree(weights(*[12.0] * 950)), point_tree(weights(*[12.0] * 1000), number=1)
     assert findings_of(most, always) == []
     assert findings_of(point_tree(weights(*[12.0] * 500)), always)
 
 
-def test_of_too_few_draws_not_even_the_active_features_are_counted():
+def test_of_too_few_draws_not_even_the_visible_effects_are_counted():
     many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings_of(point_tree(weights()[:, :20]), many)
     assert (found.cap, found.reason.code) == ("unknown", "few draws")
@@ -69,12 +70,13 @@ def test_of_too_few_draws_not_even_the_active_features_are_counted():
 
 
 def test_an_empty_posterior_may_be_the_truth():
-    """Converged chains in which nothing is active: said, and nothing is held against them."""
+    """Converged chains in which nothing is visible: said, and nothing is held against them."""
     tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
     found = verdicts({"exact": tree}, "exact")["exact"]
     assert found.level == "converged"
     assert found.reasons == (
-        "no feature is active in any of its draws. This may be the truth: nothing in X predicts y",
+        "no feature has an effect above 0.1 in any of its draws. "
+        "This may be the truth: nothing in X predicts y",
     )
     assert found.remedies == ()
 

@@ -10,8 +10,8 @@ from ardvark.cli.studies import compare
 from ardvark.common.validate import pairs
 from ardvark.inference.comparison.verdicts import remedies
 from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE, Remedy
+from ardvark.inference.comparison.verdicts.saying import in_flags, in_python
 from ardvark.inference.comparison.verdicts.verdict import Verdict
-from ardvark.inference.comparison.verdicts.words import in_flags, in_python
 from ardvark.inference.fits.datatree import as_json
 from ardvark.inference.methods.registry import make_options
 

@@ -24,7 +24,7 @@ def test_the_papers_algorithm_of_the_demo():
     found = judged(
         scores(
             probability__difference=0.04, probability__agreement=0.04, eta__error=0.1,
-            eta__sd_ratio=2.7, ranking__captured=0.7, selection__p_active=0.87,
+            eta__sd_ratio_worst=2.7, ranking__captured=0.7, selection__p_active=0.87,
         ),
         [],
     )  # fmt: skip
@@ -34,7 +34,8 @@ def test_the_papers_algorithm_of_the_demo():
     )
     better = judged(
         scores(
-            probability__difference=0.01, eta__error=0.5, eta__sd_ratio=2.7, ranking__captured=0.7,
+            probability__difference=0.01, eta__error=0.5, eta__sd_ratio_worst=2.7,
+            ranking__captured=0.7,
         ),
         [],
     )  # fmt: skip
@@ -74,15 +75,15 @@ def test_do_not_use_quotes_the_finding_that_decided_it():
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():
-    """Of four that all say rough: the sd, else the coverage, else the marginals, else a classifier.
+    """Of four that all say rough: the sd, else a coverage, the worst first, else a classifier.
 
     The less telling one is nearer to its second limit each time.
     """
-    rough = {"sd_ratio": 0.25, "coverage_50": 0.15, "wasserstein": 0.8, "two_sample": 0.49}
+    rough = {"sd_ratio_worst": 0.25, "coverage_90": 0.15, "coverage_50": 0.15, "two_sample": 0.49}
     told = {
-        "sd_ratio": "eta: the sd is",
+        "sd_ratio_worst": "eta: the sd is",
+        "coverage_90": "in its 90 % interval",
         "coverage_50": "in its 50 % interval",
-        "wasserstein": "eta: the marginals are",
         "two_sample": "eta: a classifier recognises",
     }
     while rough:
@@ -117,7 +118,8 @@ def test_each_limit_decides_its_purpose(purpose, statistic):
 
 def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
     assert {name for s in STATISTICS.values() for name in s.limits} == set(PURPOSES)
-    assert all(p.meaning and bool(p.quoted) != bool(p.said) for p in PURPOSES.values())
+    own = {n: [p.said(w) for w in ("good", "rough", "bad")] for n, p in PURPOSES.items()}
+    assert all(p.meaning and bool(p.quoted) != all(own[n]) for n, p in PURPOSES.items())
 
 
 def test_a_distance_within_its_noise_counts_as_none():
@@ -127,7 +129,7 @@ def test_a_distance_within_its_noise_counts_as_none():
     assert means[0.46].words["means"] == "rough"
     small = judged([at("eta", "error", 0.3, 0.3, 0.26, 0.2)], [])
     assert small.words["means"] == "good"
-    sds = judged([at("eta", "sd_ratio", 1.3, 0.26, 0.25, 0.2)], [])
+    sds = judged([at("eta", "sd_ratio_worst", 1.3, 0.26, 0.25, 0.2)], [])
     assert sds.words["uncertainty"] == "good"
 
 

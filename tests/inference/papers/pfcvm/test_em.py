@@ -17,6 +17,7 @@ from tests.inference.papers.pfcvm.dense import (
     fit,
     gradient,
     make,
+    sharp,
     slabs,
     start,
 )
@@ -54,7 +55,7 @@ def test_negative_control_28_is_no_e_step():
     for _ in range(10):
         e.climb(5, 1e-12)
         path.append(pfcvm_em.log_posterior(e))
-        pfcvm_lp.update_precisions(e, *e.curvatures(), "em", 0.0)
+        pfcvm_lp.update_precisions(e, *e.curvatures(), "em")
     assert np.diff(path).min() < -1e-4
 
 
@@ -67,8 +68,7 @@ def test_em_objective_is_the_models_log_joint(model, given):
     """
     problem = make(model, N=20, D=4, parametrization="marginal", bias_sd=1.7, **given(model))
     stated = re.search(r'hyperprior="(\w+)"', pfcvm_em.ABOUT.exact)[1]
-    options = EM(hyperprior=stated, smoothing=1e9)
-    e, random = Engine.start(problem, options, False), rng(0)
+    e, random = sharp(Engine.start(problem, EM(hyperprior=stated), False)), rng(0)
     gaps = []
     for _ in range(5):
         w = random.gamma(2.0, 1.0, 20)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from ardvark.inference.papers.pfcvm import engine as pfcvm_engine
 from tests.inference.papers.pfcvm.dense import details_of, every_kernel, fit, make
 
-NEVER = {"sample_threshold": np.inf, "feature_threshold": np.inf}
+NEVER = {"feature_threshold": np.inf}
 METHODS = pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
 
 
@@ -37,10 +38,11 @@ def test_what_is_below_the_floor_is_gone_in_the_next_iteration(method):
     assert ((theta[at - 1, gone] < floor) & (theta[at - 1, gone] != 0.0)).all()
 
 
-def test_a_floor_of_0_removes_what_is_negative():
+def test_a_floor_of_0_removes_what_is_negative(monkeypatch):
     """On fixed data, where modes become negative; without a floor they stay and may return."""
     problem = make(N=20, D=8, generator=np.random.default_rng)
-    settings = {"smoothing": 0.3, "max_iterations": 8, "tolerance": 1e-12, "patience": 50} | NEVER
+    monkeypatch.setattr(pfcvm_engine, "SMOOTHING", 0.3)
+    settings = {"max_iterations": 8, "tolerance": 1e-12} | NEVER
     free, _ = path_of(problem, **settings)
     assert (free < 0.0).any()
     theta, _ = path_of(problem, feature_floor=0.0, **settings)

@@ -7,6 +7,7 @@ import pytest
 from scipy import special
 
 import ardvark as av
+from ardvark.inference.papers.rfvm import stopping
 from ardvark.inference.papers.rfvm.factors import Factors
 from ardvark.inference.papers.rfvm.stopping import State, Watch, averaged
 from ardvark.inference.papers.rfvm.vb import Options, iterate
@@ -24,7 +25,7 @@ def state(sweep, v, elbo=-100.0, kept=None, threshold=0.01, p=0.5):
     """One state with these feature means, one sample, one fitted probability."""
     v = np.asarray(v, dtype=float)
     q = SimpleNamespace(
-        options=Options(prune_feature=threshold),
+        shares=(threshold, 0.001),
         features=np.arange(len(v)) if kept is None else np.asarray(kept),
         samples=np.array([0]),
         v=v,
@@ -36,9 +37,9 @@ def state(sweep, v, elbo=-100.0, kept=None, threshold=0.01, p=0.5):
     return State.of(q, sweep, elbo, prunes=True)
 
 
-def stop_of(states, tolerance=1e-6, drift=0.05):
+def stop_of(states, tolerance=1e-6):
     """Return the sweep at which a watch calls the run settled; None: never."""
-    watch = Watch(drift, tolerance)
+    watch = Watch(tolerance)
     return next((one.sweep for one in states if watch.add(one)), None)
 
 
@@ -50,7 +51,7 @@ def test_the_window_is_half_of_what_came_before():
     """Changes until sweep 200, and nothing after: settled at 300."""
     moves = (state(t, [1.0, 0.9], elbo=-100.0 + 0.01 * (t % 2)) for t in range(1, 400))
     assert stop_of(moves) is None  # the ELBO does not stand still
-    watch = Watch(0.05, 1e-6)
+    watch = Watch(1e-6)
     done = [watch.add(state(t, [1.0, 0.9], elbo=-100.0 - max(0, 200 - t))) for t in range(1, 400)]
     assert done.index(True) + 1 == 300
 
@@ -94,7 +95,7 @@ def test_a_weight_that_will_soon_be_pruned_is_waited_for():
 )
 def test_what_counts_as_drift(change, words):
     given = {"v": [1.0, 0.5, 0.012 if "towards" in words else 0.2]}
-    found = state(10, **given).drift(state(40, **given | change), 0.05, 1e-6)
+    found = state(10, **given).drift(state(40, **given | change), 1e-6)
     assert words in found
     assert bool(words) == bool(found)
 
@@ -130,7 +131,7 @@ def run_of(data, number=0, **options):
     return iterate(Factors(X, y, X, h, np.random.default_rng(number), chosen), chosen)
 
 
-def test_no_sparse_end_is_missed_by_a_plateau():
+def test_no_sparse_end_is_missed_by_a_plateau(monkeypatch):
     """On fixed data, whose ELBO first stands still, by 1e-6 of its value, with every weight left.
 
     Where the run ends, three times as many sweeps change nothing in what survives.
@@ -141,7 +142,8 @@ def test_no_sparse_end_is_missed_by_a_plateau():
     plateau = np.abs(np.diff(run.elbo)) <= 1e-6 * np.abs(run.elbo[1:])
     assert run.features[int(np.argmax(plateau))] == 40
     assert len(run.q.features) == 1
-    further = run_of(data, max_sweeps=3 * len(run.elbo), drift=1e-9, tolerance=1e-15)
+    monkeypatch.setattr(stopping, "DRIFT", 1e-9)
+    further = run_of(data, max_sweeps=3 * len(run.elbo), tolerance=1e-15)
     assert len(further.elbo) == 3 * len(run.elbo)
     np.testing.assert_array_equal(run.q.features, further.q.features)
     np.testing.assert_array_equal(run.q.samples, further.q.samples)

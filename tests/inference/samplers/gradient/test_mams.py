@@ -298,7 +298,7 @@ def test_chains_taken_on_are_those_of_one_long_run(banana):
     np.testing.assert_array_equal([chain.tuning.scale for chain in running.chains], held)
     start = {"unconstrained": last}
     job = Job(draws=1, chains=2, seed=seed(6))
-    given = (mams.Options(tune=1, length=1e-6, max_steps=1), job, Length(limit=1, room=1))
+    given = (mams.Options(tune=1, max_steps=1), job, Length(limit=1, room=1))
     with mams.chains(Target(banana), *given, start) as running:
         np.testing.assert_array_equal(running.last()["unconstrained"], last)
 
@@ -317,12 +317,14 @@ def test_one_variable_has_no_sphere():
         fit(model)
 
 
-def test_numbers_of_steps_are_spread_evenly_up_to_twice_their_mean(narrow):
-    """`length` sqrt(P) over the step size on average; `max_steps` bounds each.
+def test_numbers_of_steps_are_spread_evenly_up_to_twice_their_mean(narrow, monkeypatch):
+    """`LENGTH` sqrt(P) over the step size on average; `max_steps` bounds each.
 
     At the default length a step size of 2.3 leaves fewer than two steps; 24 runs had 1.4 to 2.4.
     """
-    stats = fit(narrow, draws=200, chains=1, tune=200, length=6.0)["sample_stats"]
+    monkeypatch.setattr(mams, "LENGTH", 6.0)
+    stats = fit(narrow, draws=200, chains=1, tune=200)["sample_stats"]
+    monkeypatch.undo()
     steps = stats["n_steps"].values.ravel()
     mean = 6.0 * math.sqrt(len(SD)) / stats["step_size"].values[0, 0]
     assert mean > 2.0

@@ -1,7 +1,7 @@
 """How a verdict is said: its sentence, and its remedies in Python, in flags or for the estimator.
 
-The rules (`verdict.py`, `findings.py`, `remedies.py`) decide, and give values to this file. The
-words of reasons are in `contract/reasons.py`, those of the purposes in `purposes.py`.
+The rules (`verdict.py`, `findings.py`, `remedies.py`) decide, and give values to this file, which
+puts words together; the words themselves are in `target/words.py`.
 """
 
 import json
@@ -15,6 +15,7 @@ from ardvark.models import Problem
 
 from ...methods.registry import BACKENDS, applicable
 from ...scoring.statistic import Word
+from ...target import words
 from ...target.reasons import Reason
 from .findings import Basis
 from .purposes import PURPOSES
@@ -36,18 +37,11 @@ PRAISE: tuple[Level, ...] = ("trust", "converged")
 
 # --- one sentence ---------------------------------------------------------------------------------
 
-_CLAUSES: dict[Word, tuple[str, str]] = {
-    "good": ("report {}", "and"),
-    "rough": ("treat {} as approximate", "and"),
-    "bad": ("do not report {}", "or"),
-}
-"""By word, the best first, what is said of the purposes that have it."""
-
 
 def sentence(
     level: Level,
     basis: Basis,
-    words: Mapping[str, Word],
+    by_purpose: Mapping[str, Word],
     hidden: Sequence[str],
     first: str,
     agrees: str | None,
@@ -58,8 +52,8 @@ def sentence(
     Parameters
     ----------
     level, basis : str
-    words : dict
-        By purpose.
+    by_purpose : dict
+        The word of each purpose.
     hidden : sequence of str
         The purposes of which noise hides something.
     first : str
@@ -69,45 +63,47 @@ def sentence(
     longer : str
         What is said if too few draws alone speak against it, "" otherwise (`too_few_draws`).
     """
+    say = words.SENTENCES
     if level == "converged":
-        return "nothing speaks against it."
+        return say["converged"]
     if level == "trust" and basis == "opinion":
-        return f"exact up to Monte Carlo error: {agrees}, another exact sampler, agrees."
+        return say["opinion"].format(agrees=agrees)
     if level == "trust":
-        good = [p for p in PURPOSES if words[p] == "good"]
+        good = [p for p in PURPOSES if by_purpose[p] == "good"]
         whole = len(good) == len(PURPOSES)
-        return "as good as the reference" + ("." if whole else f" for {listed(good, 'and')}.")
+        return say["trust"].format(purposes="" if whole else f" for {listed(good, 'and')}")
     if longer:
         return longer
     if level == "with care" and basis == "distances":
-        return _parts(words, hidden)
-    why = first or "there is nothing to judge it by"
-    return f"exact in the limit, but {why}." if level == "with care" else f"{why}."
+        return _parts(by_purpose, hidden)
+    return say["with care" if level == "with care" else "against"].format(
+        why=first or say["nothing"]
+    )
 
 
 def too_few_draws(reason: Reason) -> str:
     """Return what is said of draws that are right as far as is known, and too few."""
-    return f"{'draw more' if reason.code == 'not many draws' else 'run longer'}: {reason}."
+    code = "more draws" if reason.code == "not many draws" else "longer"
+    return words.SENTENCES[code].format(reason=reason)
 
 
-def _parts(words: Mapping[str, Word], hidden: Sequence[str]) -> str:
+def _parts(by_purpose: Mapping[str, Word], hidden: Sequence[str]) -> str:
     """Return what may be used, then what only roughly, then what not."""
-    parts = [part for word in _CLAUSES for part in _clauses(word, words)]
-    unseen = [PURPOSES[n].quoted or f"its {n}" for n in hidden if words[n] == "unknown"]
+    order: tuple[Word, ...] = ("good", "rough", "bad")
+    parts = [part for word in order for part in _clauses(word, by_purpose)]
+    unseen = [PURPOSES[n].quoted or f"its {n}" for n in hidden if by_purpose[n] == "unknown"]
     if unseen:
-        parts.append(f"too few draws to judge {listed(unseen, 'and')}")
+        text, last = words.CLAUSES["unseen"]
+        parts.append(text.format(listed(unseen, last)))
     return "; ".join(parts) + "."
 
 
-def _clauses(word: Word, words: Mapping[str, Word]) -> list[str]:
+def _clauses(word: Word, by_purpose: Mapping[str, Word]) -> list[str]:
     """Return the clauses of the purposes that have a word."""
-    parts = [p.said[word] for n, p in PURPOSES.items() if words[n] == word and word in p.said]
-    names = [
-        p.quoted
-        for n, p in PURPOSES.items()
-        if p.quoted and words[n] == word and word != words.get(p.within, "")
-    ]
-    text, last = _CLAUSES[word]
+    having = [p for n, p in PURPOSES.items() if by_purpose[n] == word]
+    parts = [own for p in having if (own := p.said(word))]
+    names = [p.quoted for p in having if p.quoted and word != by_purpose.get(p.within, "")]
+    text, last = words.CLAUSES[word]
     return [*parts, text.format(listed(names, last))] if names else parts
 
 
@@ -120,11 +116,6 @@ def listed(names: Sequence[str], last: str) -> str:
 
 # --- remedies -------------------------------------------------------------------------------------
 
-_ELSEWHERE = {
-    "use the reference": "use the reference",
-    "fit its problem": "fit the same problem as the reference",
-}
-"""Actions that are no call, and say the same everywhere."""
 _FLAGS = {"draws": "--draws", "chains": "--chains", "random_seed": "--seed"}
 """The flags of `ardvark compare` that are arguments of `ardvark.fit`; others are options."""
 
@@ -135,18 +126,14 @@ def in_python(remedy: Remedy) -> str:
     Examples
     --------
     >>> from ardvark.inference.comparison.verdicts.remedies import Remedy
-    >>> from ardvark.inference.comparison.verdicts.words import in_python
+    >>> from ardvark.inference.comparison.verdicts.saying import in_python
     >>> in_python(Remedy("fit", "nuts", {"draws": 2000}))
     'ardvark.fit(problem, "nuts", draws=2000)'
     """
     given = [f"{name}={value!r}" for name, value in remedy.changes.items()]
     if remedy.action == "fit":
-        return f"ardvark.fit({', '.join(['problem', f'"{remedy.method}"', *given])})"
-    if remedy.action == "resume":
-        return "ardvark.resume(problem, fit)"
-    if remedy.action == "rerun":
-        return f"run it again with {', '.join(given)}"
-    return _ELSEWHERE[remedy.action]
+        given = ["problem", f'"{remedy.method}"', *given]
+    return words.REMEDIES[remedy.action].format(arguments=", ".join(given))
 
 
 def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:
@@ -155,7 +142,7 @@ def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:
     Examples
     --------
     >>> from ardvark.inference.comparison.verdicts.remedies import EXACT, Remedy
-    >>> from ardvark.inference.comparison.verdicts.words import in_flags
+    >>> from ardvark.inference.comparison.verdicts.saying import in_flags
     >>> fits = {"nuts": None}
     >>> in_flags(Remedy("fit", "nuts", {"draws": 2000, "tune": 900}), "nuts", fits)
     'run the same command with --draws 2000 --option nuts.tune=900'
@@ -172,31 +159,26 @@ def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:
         else:
             word = value if isinstance(value, str) else json.dumps(value)
             flags += ["--option", f"{method}.{changed}={word}"]
-    return f"run the same command with {shlex.join(flags)}" if flags else f"use {method}"
+    if flags:
+        return words.REMEDIES["same command"].format(flags=shlex.join(flags))
+    return words.REMEDIES["use"].format(method=method)
 
 
 def for_estimator(problem: Problem, tree: xr.DataTree) -> str:
     """Return what to do about a fit that has not converged, in the arguments of the estimator."""
-    method = tree.attrs["method"]
+    method, say = tree.attrs["method"], words.FOR_ESTIMATOR
     if method == "exact":
-        return (
-            f"Try method_options={dict(resume(tree).changes)}, or go on from here: "
-            "classifier.posterior_ = ardvark.resume(classifier.problem_, classifier.posterior_)."
-        )
-    words = []
+        return say["exact"].format(options=dict(resume(tree).changes))
     backend = BACKENDS[method]
     names = [o.name for o in backend.Options.declared()]
     if backend.KIND == "mcmc":
         steps = ["raise draws", "method_options={'tune': ...}"]
         if "target_accept" in names:
-            steps.append("method_options={'target_accept': 0.95} if transitions diverge")
-        words.append(f"Try a longer run: {', '.join(steps)}.")
+            steps.append(say["target_accept"].format())
+        told = [say["longer"].format(steps=", ".join(steps))]
     else:
-        words += [
-            f"Try method_options={{{name!r}: ...}} with more than the default."
-            for name in names
-            if name in ("max_iterations", "max_sweeps")
-        ]
+        more = [n for n in names if n in ("max_iterations", "max_sweeps")]
+        told = [say["more"].format(name=name) for name in more]
     if "exact" in applicable(problem):
-        words.append("Or try method='exact', which runs until it has converged.")
-    return " ".join(words)
+        told.append(say["or exact"])
+    return " ".join(told)
