@@ -157,7 +157,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     done = command(*words)
     assert done.returncode == 0, done.stderr
     on_one_screen(done)
-    assert "Prior sensitivity: Under the other priors P(active)" in " ".join(done.stdout.split())
+    assert "Prior sensitivity: Under the other priors P(effect)" in " ".join(done.stdout.split())
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
     (tmp_path / "report.html").unlink()
@@ -236,7 +236,7 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
 
 @pytest.mark.usefixtures("methods")
 def test_groups_of_copies_are_a_table():
-    """Of two copies at least one is active as often as the draws say."""
+    """Of two copies at least one has an effect as often as the draws say."""
     X = rng(2).normal(size=(20, 3))[:, [0, 1, 0, 2]]
     mine = problem("rfvm", X, X[:, 1] > 0)
     fit = av.fit(mine, "chain", draws=30, chains=2, progressbar=False)
