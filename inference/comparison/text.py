@@ -18,7 +18,7 @@ import xarray as xr
 from ardvark.data import Dataset
 
 from ..fits.covariates import ODDS, covariate_effects
-from ..fits.effects import effects, leading, printed, towards
+from ..fits.effects import effects, leading, legend, printed, towards
 from ..fits.selection_text import counted
 from ..scoring.columns import COLUMNS, lines, table_text
 from ..scoring.statistics import STATISTICS
@@ -28,7 +28,7 @@ WIDTH = 80
 """Columns of either form; only a name without a blank may be longer in the full one."""
 LINES = 30
 """Lines of a screen."""
-BELOW = 4
+BELOW = 3
 """Lines of a screen that are left to the caller, who says where the report is."""
 _FITS = (2, 7)  # with a line in the table, fewest and most
 _BESIDE_FITS = 6  # other lines: heading, baselines, what it means, and how many more there are
@@ -234,4 +234,4 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
     shown.index = pd.Index([_cut(str(name), room) for name in shown.index])
     lines = shown.to_string(index_names=False).split("\n")
     return [_cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
-            *sentence_of(counted(tree), 3)]  # fmt: skip
+            _cut(legend(table.attrs["threshold"])), *sentence_of(counted(tree), 3)]  # fmt: skip

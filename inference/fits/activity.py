@@ -47,7 +47,7 @@ class Signed:
     ----------
     mean, sd : array (k,)
     direction : array (k,)
-        The probability of the more probable sign; 0 where the effect is 0 in every draw.
+        The probability of the more probable sign; NaN where the effect is 0 in every draw.
     quantiles : array (5, k)
         At `QUANTILES`.
     """
@@ -64,6 +64,7 @@ class Signed:
         for part in parts:
             rows = np.ascontiguousarray(part.T, dtype=float)  # (j, S): quantiles along memory
             sign = np.maximum((rows > 0.0).mean(1), (rows < 0.0).mean(1))
+            sign[sign == 0.0] = np.nan  # what has no effect has no sign
             found.append((rows.mean(1), rows.std(1), sign, np.quantile(rows, QUANTILES, axis=1)))
         mean, sd, direction, quantiles = zip(*found, strict=True)
         return cls(

@@ -191,6 +191,11 @@ _SURE = 100.0
 """A Bayes factor above it, or below its inverse, is printed as that: draws do not say more."""
 
 
+def legend(threshold: float) -> str:
+    """Return what the columns of `printed` are that a reader may take for something else."""
+    return f"P(> {threshold:g}): of a larger |effect|, no p-value; Bayes f.: its odds / prior odds"
+
+
 def towards(table: pd.DataFrame) -> str:
     """Return the class for which an effect above 0 speaks, in words."""
     return f" towards {table.attrs['towards']!r}" if table.attrs["towards"] else ""
@@ -242,5 +247,7 @@ def _only_ends(table: pd.DataFrame) -> list[str]:
 
 
 def _short(value: float) -> str:
-    """Return an odds ratio in at most five characters where that is possible."""
-    return f"{value:.2g}" if value < 100.0 else f"{value:.0f}" if value < 1e5 else f"{value:.0e}"
+    """Return a number so that an odds ratio of 1.03 is not taken for 1."""
+    if value < 10.0:
+        return f"{value:.2f}"
+    return f"{value:.0f}" if value < 1e5 else f"{value:.0e}"

@@ -66,7 +66,7 @@ def _of_features(tree: xr.DataTree) -> str:
         listed = _listed(_measured(named, own=not _alike(table)))
         text += f"More likely above it than not{_before(table)} are {listed}; "
         return f"{text}{carry}.{_unit(table)}{_together(tree)}"
-    single = f"so these data single out no feature; {carry}."
+    single = f"so this fit singles out no feature; {carry}."
     return f"{text}None is more likely above it than not{_before(table)}, {single}{_together(tree)}"
 
 

@@ -21,7 +21,8 @@ def test_your_data(full, tmp_path):
         "04_your_data", tmp_path, *VARIABLES
     )
     assert names == ("scanner",)
-    assert (active.loc["scanner", ["p_active", "p_direction", "effect"]] == 0).all()
+    assert (active.loc["scanner", ["p_active", "effect"]] == 0).all()
+    assert np.isnan(active.loc["scanner", "p_direction"])
     assert (active["low"] <= active["high"]).all()
     assert (three["5 %"] <= three["95 %"]).all()
     assert (np.diff(three["P(malignant)"]) >= 0).all()

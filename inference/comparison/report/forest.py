@@ -261,7 +261,7 @@ def _finding(rows: _Rows, known: Mapping[str, pd.DataFrame], what: str) -> str:
         return f"the leading {what} under {first} is {rows.names[0]}, {rows.means[0, 0]:.2g}"
     active = {m: t["p_active"].to_numpy() > PROBABILITY for m, t in known.items() if len(t)}
     found, count = active[first], int(active[first].sum())
-    above = f"an effect above {rows.threshold:g}"
+    above = f"|effect| above {rows.threshold:g}"
     if not count:
         return (
             f"no {what} has {above} more probably than not under {first}; the leading one is "

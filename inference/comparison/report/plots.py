@@ -133,7 +133,8 @@ def curve(fits: Fits, reference: str | None = None, subject: str = "", leading: 
             counts = [f"{int((P[i] > PROBABILITY).sum())} at t = {sizes[i]:g}" for i in (0, 3, 5)]
             said.append(f"{', '.join(counts)} under {method}")
         axes[0].set_ylabel("P(|effect| > t)")
-        style.legend(figure, palette, shapes, {"prior": "#888888"} if alike else {})
+        line = {"prior": "#888888"} if alike else {}
+        style.legend(figure, palette | line, shapes | dict.fromkeys(line, ""))
         finding = f"features more likely than not to have an effect above t: {said[0]}"
         style.entitle(figure, finding, subject)
     alt = f"P(|effect| > t) of {len(order)} features. Above one half: {'; '.join(said)}."

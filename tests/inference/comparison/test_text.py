@@ -7,7 +7,7 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.inference.comparison.text import BELOW, LINES, WIDTH, sentence_of
-from ardvark.inference.fits.effects import printed
+from ardvark.inference.fits.effects import legend, printed
 from ardvark.inference.fits.selection_text import counted
 from tests.inference.comparison.test_table import made
 from tests.support import rng
@@ -86,7 +86,8 @@ def test_the_leading_features_have_a_direction_and_a_size():
     assert heading.split() == " ".join(told).split()
     for line, (name, row) in zip(features, told.iterrows(), strict=True):
         assert line.split() == " ".join([name, *row]).split()
-    said = " ".join(line.strip() for line in lines[at + 6 :])
+    assert lines[at + 6] == legend(0.5)
+    said = " ".join(line.strip() for line in lines[at + 7 :])
     assert said.startswith(counted(found.fits["exact"]))
 
 

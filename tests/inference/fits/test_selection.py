@@ -273,7 +273,7 @@ def test_when_none_is_identified():
     text = told([0.5, 0.2, 0.0], [1.0, 0.0], [1.0, 1.0])
     assert text == (
         "On average 0.5 of 3 features have an effect above 0.5 (90 % interval 0 to 1). "
-        "None is more likely above it than not, so these data single out no feature; "
+        "None is more likely above it than not, so this fit singles out no feature; "
         "1 feature carries 90 % of the squared effects."
     )
 

@@ -54,7 +54,7 @@ def test_priors_that_differ_are_told_of_each():
     alike = av.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.5, 0.5, 0.0]))
     assert "above it than not (prior 0.50) are g1 (P 0.88); " in alike
     none = av.selection_text(tree_of([0.25, 0.125], prior=[0.5, 0.5]))
-    assert "None is more likely above it than not (prior 0.50), so these data" in none
+    assert "None is more likely above it than not (prior 0.50), so this fit" in none
 
 
 def test_slopes_are_called_so_and_a_point_has_no_interval():

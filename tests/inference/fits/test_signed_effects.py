@@ -85,16 +85,16 @@ def test_a_constant_feature_has_no_direction():
         arrays = {"feature_weight": np.full((1, 2, 3), 0.2), "sample_weight": np.ones((1, 2, 10))}
         found = av.select(problem, tree_of(problem, **arrays, bias=np.zeros((1, 2))))
         assert (found["effect_feature"].values != 0.0).tolist() == [True, False, True]
-        assert found["direction_feature"].values.tolist() == [1.0, 0.0, 1.0]
+        assert found["direction_feature"].fillna(-1.0).values.tolist() == [1.0, -1.0, 1.0]
 
 
 def test_the_more_probable_sign_by_hand(small_data):
-    """Of five draws: three above 0; as many on either side, and one at 0; all at 0."""
+    """Of five draws: three above 0; as many on either side, and one at 0; all at 0, no sign."""
     problem = av.problem("sparse_probit", small_data(N=12, D=3))
     beta = np.array([[2.0, -1.0, 0.0], [0.1, -1.0, 0.0], [3.0, 1.0, 0.0], [-9.0, 1.0, 0.0],
                      [-9.0, 0.0, 0.0]])[None]  # fmt: skip
     found = av.select(problem, tree_of(problem, feature_weight=np.abs(beta), beta=beta))
-    np.testing.assert_allclose(found["direction_feature"], [0.6, 0.4, 0.0])
+    np.testing.assert_allclose(found["direction_feature"], [0.6, 0.4, np.nan])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -92,11 +92,11 @@ def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
     a, b, c = map(with_active, ([0.9, 0.6, 0.5, 0.2, 0.1], [0.9, 0.1, 0.9, 0.9, 0.1], [0.3] * 5))
     title = forest.forest({"b": b, "a": a, "c": c}, "a", "x on y").figure.get_suptitle()
     assert title.replace("\n", " ") == (
-        "x on y: 2 of 5 features more probably than not have an effect above 0.5 under a, "
+        "x on y: 2 of 5 features more probably than not have |effect| above 0.5 under a, "
         "and of these 1 under b, 0 under c"
     )
     alone = forest.forest({"c": c}).figure.get_suptitle().replace("\n", " ")
-    assert alone.startswith("No feature has an effect above 0.5 more probably than not under c; ")
+    assert alone.startswith("No feature has |effect| above 0.5 more probably than not under c; ")
     assert re.search(r"the leading one is x\d with 0.30$", alone)
 
 
