@@ -9,8 +9,9 @@ stopped goes on. These files are written beside this one, and have no values of 
 
     case_NAME.txt           the screen of each of the commands in `COMMANDS`
     case_tissues.csv        how many tissues of each kind are in each batch
-    case_genes.csv          the leading genes of the fits without and with covariates: P(active),
-                            effect with its 90 % interval, and whether the batch shifts the gene
+    case_genes.csv          the leading genes of the fits without and with covariates: P(active)
+                            (of an effect above 0.1), effect with its 90 % interval, and whether
+                            the batch shifts the gene
     case_shifted.csv        P(some shifted gene is active), how many are, and the same under the
                             prior
     case_odds.csv           odds ratios of the covariates
@@ -44,13 +45,14 @@ TABLE = ["patients.csv", "--target", "tissue"]
 MENDED = [*TABLE, "--encode", "onehot", "--impute", "median", "--row-names", "patient"]
 MENDED += ["--na", "n.d.,?"]
 ADJUSTED = [*MENDED, "--drop", "received", "--always", "age,sex,batch"]
+SIZE = ["--effect", f"{VISIBLE:g}"]  # P(active) is that of an effect above it
 COMMANDS = {
     "report": ["compare", "rfvm", *TABLE],
     "plain": [
         *["compare", "rfvm", *MENDED, "--drop", "received,age,sex,batch", "--methods", "exact"],
-        *["--out", "results/plain"],
+        *[*SIZE, "--out", "results/plain"],
     ],
-    "adjusted": ["compare", "rfvm", *ADJUSTED, "--out", "results/adjusted"],
+    "adjusted": ["compare", "rfvm", *ADJUSTED, *SIZE, "--out", "results/adjusted"],
     "choose": [
         *["choose", *ADJUSTED, "--candidates", "rfvm,horseshoe,l1,elastic_net,ridge,share"],
         *["--out", "results/choose"],
@@ -120,9 +122,8 @@ def beside(
     """Return what each fit says of the leading genes, and of the shifted ones together."""
     found, together = {}, {}
     for name, (problem, fit) in fits.items():
-        found[name] = av.effects(select_at(problem, fit, VISIBLE))[
-            ["p_active", "effect", "low", "high"]
-        ]
+        table = av.effects(select_at(problem, fit, VISIBLE))
+        found[name] = table[["p_active", "effect", "low", "high"]]
         weights = weights_of(problem, fit["posterior"].to_dataset())
         active = activity(problem, weights, VISIBLE)["feature"].active
         here = active[..., np.isin(problem.feature_names, shifted)]

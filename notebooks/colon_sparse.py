@@ -6,7 +6,7 @@ samples PFCVM by its default (sparse) prior with NUTS and writes `colon_sparse.c
 file: summaries of the posterior and the number of genes correlated with each gene, but no values of
 the data. There is one row per number:
 
-    p_active  gene    P(active), and its Monte Carlo error
+    p_active  gene    P(active), that of an effect above 0.1, and its Monte Carlo error
     partners  gene    how many other genes have a correlation above 0.6 with it, in absolute value
     any       gene    P(it or one of these partners is active)
     any_prior gene    the same under the prior, by simulation

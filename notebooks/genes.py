@@ -11,10 +11,10 @@ of its own:
     halves          PFCVM, L1 logistic regression and JCFO's algorithm on random halves of colon
                     (five minutes)
 
-    genes_PART.csv          one row per leading gene: its number in the data, P(active), its Monte
-                            Carlo error, its value under the prior, the signed effect (mean, sd,
-                            5 % and 95 % quantiles), and the group of correlated genes that it
-                            belongs to (-1: none)
+    genes_PART.csv          one row per leading gene: its number in the data, P(active)
+                            (of an effect above 0.1), its Monte Carlo error, its value under the
+                            prior, the signed effect (mean, sd, 5 % and 95 % quantiles), and the
+                            group of correlated genes that it belongs to (-1: none)
     genes_PART_groups.csv   one row per group: its leading gene, size, P(any active), its Monte
                             Carlo error, its value under the prior, and the largest P(active)
     genes_PART_fit.csv      sizes, diagnostics, and the distribution of the number of active genes

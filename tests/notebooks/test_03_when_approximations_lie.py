@@ -23,9 +23,9 @@ def held(true):
 @SIZES
 @pytest.mark.usefixtures("size")
 def test_when_approximations_lie(full, tmp_path):
-    factors, edges, folding, collapsed, missed, found, one, field, true, spread, shares = values(
+    factors, edges, folding, collapsed, missed, found, sure, *solved = values(
         "03_when_approximations_lie", tmp_path, "factors", "edges", "folding", "collapsed",
-        "missed", "calibration", "one", "field_sum", "exact_sum", "spread", "shares",
+        "missed", "calibration", "sure", "one", "field_sum", "exact_sum", "spread", "shares",
     )  # fmt: skip
     rho = factors.index.values
     for K in (2, 10, 100):
@@ -46,7 +46,9 @@ def test_when_approximations_lie(full, tmp_path):
     assert missed["k-hat of q (limit 0.7)"] < 0.0  # as good as can be
     assert missed["mean under q"] - missed["mean under the posterior"] > 5.0
     assert missed["draws of q told from exact ones"] > 0.7
+    assert sure.loc["rfvm_vb", "wrong_sure"] > 0.8 * sure.loc["rfvm_vb", "wrong"] > 20
     # the exercises
+    one, field, true, spread, shares = solved
     assert field / true < 0.5 * one < 0.1  # the sum is worse than one copy
     # the tail of p / q is that of a power 1 / (1 - sd^2): k is 0.91, 0.51 and below 0
     assert spread[0.3]["k-hat"] > 0.7 > 0.65 > spread[0.7]["k-hat"] > 0 > spread[1.5]["k-hat"]
@@ -57,3 +59,5 @@ def test_when_approximations_lie(full, tmp_path):
         assert (found["p_value"] < 1e-4).all()
         assert (found["sd_ratio"] < 0.9).all()
         assert found.loc["mean |feature_weight|^1/2", "mean"] > 0.6
+        assert sure.loc["exact", "wrong"] < 12
+        assert sure.loc["exact", "wrong_sure"] <= 1

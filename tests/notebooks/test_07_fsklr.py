@@ -61,7 +61,8 @@ def test_fsklr(full, tmp_path):
     gaps = found["gaps"]
     assert (gaps["masks that differ"] == 0).all()
     assert (gaps[["bound", "mean m"]] < 1e-8).all(axis=None)
-    assert gaps.loc[300, "VB iterations"] > 5  # the last row runs to convergence
+    iterations = gaps["VB iterations"]
+    assert iterations[3] < iterations[300] < 300  # the last row runs to convergence
     assert (found["kept"]["as printed"].iloc[1:] == 0).all()
     assert (found["kept"]["normalised"] > 0).all()
     sums = found["sums"]
