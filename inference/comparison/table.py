@@ -88,7 +88,7 @@ class Comparison:
     >>> for name, words in comparison.selection().items():
     ...     print(f"{name}: {words}")
     pfcvm_lp: On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2;
-    the prior expects ...). More likely above it than not (prior ...) are x2 (+...
+    the prior expects ...). More likely above it than not are x2 (+...
     pfcvm_em: At the returned point 1 of 4 features have an effect above 0.5: x2 (+...
     >>> comparison.verdict["pfcvm_lp"].remedies
     ('ardvark.fit(problem, "exact")',)
@@ -96,6 +96,7 @@ class Comparison:
     ('run the same command with --methods exact,pfcvm_lp,pfcvm_em',)
     >>> print(comparison.text(full=True))
     Comparison of 2 fits of pfcvm on data, reference: pfcvm_lp
+    30 rows, 13 of them 'True'; 4 features.
     pfcvm_lp [not judged]: ...
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()

@@ -272,7 +272,7 @@ def summary(found: xr.Dataset, what: str) -> dict[str, float]:
     prior, prior_low, prior_high: the same under the prior; NaN where it is not known. visible: the
     mean number of effects above `VISIBLE`. n90: its median. share: the median share of the squared
     effects that the active ones carry. selected: how many have P(active) above 0.5. background: the
-    median of P(active). Empty if there is no selection.
+    median of P(active), and quarter its lower quartile. Empty if there is no selection.
     """
     if f"p_active_{what}" not in found:
         return {}
@@ -291,6 +291,7 @@ def summary(found: xr.Dataset, what: str) -> dict[str, float]:
         "share": float(np.median(share)) if len(share) else math.nan,
         "selected": int((p > PROBABILITY).sum()),
         "background": float(np.median(p)),
+        "quarter": float(np.quantile(p, 0.25)),
         "visible": float(curve.sel(t=VISIBLE, method="nearest").sum()),
     }
 

@@ -17,7 +17,7 @@ _MORE = 0.1
 """A group is named if one of it is active with a probability that is by so much above that of its
 leading feature, and above the prior's."""
 HIGH = 0.25
-"""The median P(active) of the features from which on a list of the highest says little."""
+"""The lower quartile of P(active) from which on a list of the highest says little: all are high."""
 
 
 def selection_text(tree: xr.DataTree) -> str:
@@ -32,8 +32,8 @@ def selection_text(tree: xr.DataTree) -> str:
     >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> print(av.selection_text(fit))
     On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2; the
-    prior expects ...). More likely above it than not (prior ...) are x2 (+..., P 1.00),
-    x1 (+..., P 1.00); 2 features carry 90 % of the squared effects, and those above it
+    prior expects ...). More likely above it than not are x2 (+..., P 1.00, prior ...), x1
+    (+...); 2 features carry 90 % of the squared effects, and those above it
     100 %. Numbers with a sign are effects on eta towards 'True', in log odds per standard
     deviation of the feature, with 90 % intervals.
     """
@@ -86,11 +86,11 @@ def counted(tree: xr.DataTree) -> str:
         f"interval {numbers['low']:.0f} to {numbers['high']:.0f}"
         f"{'; ' if expected else ''}{expected})."
     )
-    if numbers["background"] <= HIGH:
+    if numbers["quarter"] <= HIGH:
         return text
     return (
-        f"{text} Half of them have a probability of at least {numbers['background']:.2f} of that, "
-        "so a list of the highest says little."
+        f"{text} Three in four have a probability of at least {numbers['quarter']:.2f} of that, so "
+        "a list of the highest says little."
     )
 
 

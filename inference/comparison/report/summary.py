@@ -49,8 +49,8 @@ class Summary:
     >>> summary.title, summary.rows["kind"], summary.verdict.level
     ('pfcvm_em: pfcvm on data', 'point', 'do not use')
     >>> print(summary.active)
-    At the returned point 1 of 4 features are active: x2 (+...); 1 feature carries 90 %
-    of the effect, and the active ones 100 %. Numbers with a sign are effects on eta...
+    At the returned point 1 of 4 features have an effect above 0.5: x2 (+...); 1 feature
+    carries 90 % of the squared effects, and those above it 100 %...
     >>> summary.effects.index[0]
     'x2'
     """
@@ -119,11 +119,11 @@ def summary(tree: xr.DataTree) -> Summary:
     ...
     verdict [not judged]: there is no exact posterior to compare it with.
       try: ardvark.fit(problem, "exact")
-    On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects
+    On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2; the prior
     ...
     leading features
-    feature P(active) prior effect per sd  sd 90 % interval
-         x2      1.00  ...
+        effect     odds ratio (90 %) direction P(> 0.5) prior Bayes f.
+    x2  ...
     """
     posterior = group(tree, "posterior")
     attrs = tree.attrs

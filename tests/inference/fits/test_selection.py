@@ -278,12 +278,13 @@ def test_when_none_is_identified():
     )
 
 
-def test_a_list_of_the_highest_says_little_where_half_of_all_are_high():
-    """The median P(effect) is told where it is above a quarter; of an even number it is a mean."""
-    assert "Half of them" not in told([0.9, 0.25, 0.1], [1.0], [1.0])
-    said = " Half of them have a probability of at least {} of that, so a list of the highest says"
-    assert said.format("0.26") in told([0.9, 0.26, 0.1], [1.0], [1.0])
-    assert said.format("0.50") in told([0.9, 0.6, 0.4, 0.1], [2.0], [1.0])
+def test_a_list_of_the_highest_says_little_where_all_are_high():
+    """The lower quartile of P(effect) is told where it is above a quarter, between order numbers."""
+    assert "Three in four" not in told([0.9, 0.9, 0.25, 0.1, 0.0], [2.0], [1.0])
+    assert "Three in four" not in told([0.9, 0.6, 0.25, 0.25, 0.25], [2.0], [1.0])
+    said = " Three in four have a probability of at least {} of that, so a list of the highest says"
+    assert said.format("0.30") in told([0.9, 0.6, 0.5, 0.3, 0.1], [2.0], [1.0])
+    assert said.format("0.45") in told([0.9, 0.8, 0.5, 0.3], [2.0], [1.0])  # 0.3 + 0.75 (0.5 - 0.3)
 
 
 def test_when_nothing_ever_is_active():
