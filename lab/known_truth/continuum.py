@@ -161,7 +161,7 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--processes", type=int, default=1, help="fits at once (1)")
     held = computed(parser.parse_args(words).processes)
-    tables.fill(HERE / "KNOWN_TRUTH.md", continuum=tables.markdown(table(held), {}))
+    tables.fill(HERE / "KNOWN_TRUTH.md", kept=tables.markdown(table(held), {}))
 
 
 if __name__ == "__main__":

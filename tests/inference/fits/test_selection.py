@@ -279,7 +279,7 @@ def test_when_none_is_identified():
 
 
 def test_a_list_of_the_highest_says_little_where_all_are_high():
-    """The lower quartile of P(effect) is told where it is above a quarter, between order numbers."""
+    """The lower quartile of P(effect) is told where it is above a quarter."""
     assert "Three in four" not in told([0.9, 0.9, 0.25, 0.1, 0.0], [2.0], [1.0])
     assert "Three in four" not in told([0.9, 0.6, 0.25, 0.25, 0.25], [2.0], [1.0])
     said = " Three in four have a probability of at least {} of that, so a list of the highest says"
