@@ -121,8 +121,8 @@ def _top(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> float:
     if len(sizes) < 2:
         return np.nan
     most = min(LEADING, max(1, sizes[0].shape[-1] // 2))
-    first = [np.argsort(-np.abs(w).mean((0, 1)), kind="stable")[:most] for w in sizes]
-    return len(np.intersect1d(*first)) / most
+    mine, true = (set(np.argsort(-np.abs(w).mean((0, 1)), kind="stable")[:most]) for w in sizes)
+    return len(mine & true) / most
 
 
 def _ranked(tree: xr.DataTree) -> bool:
