@@ -89,10 +89,10 @@ class Comparison:
     'verdict']
     >>> for name, words in comparison.selection().items():
     ...     print(f"{name}: {words}")
-    pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior
-    expects ...). Active with probability above 0.5 are x2 (1.00, ...
-    pfcvm_em: At the returned point 1 of 4 features are active: x2 (+...); 1 feature
-    carries 90 % of the effect, ...
+    pfcvm_lp: On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to
+    2; the prior expects ...). More likely above it than not are x2 (+...
+    pfcvm_em: At the returned point 1 of 4 features have an effect above 0.5: x2 (+...);
+    1 feature carries 90 % of the squared effects, ...
     >>> comparison.verdict["pfcvm_lp"].remedies
     ('ardvark.fit(problem, "exact")',)
     >>> comparison.on_command_line()["pfcvm_lp"].remedies
@@ -103,7 +103,7 @@ class Comparison:
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)
-    ['eta', 'forest', 'frontier', 'pair', 'samples']
+    ['curve', 'eta', 'forest', 'frontier', 'samples']
     >>> comparison.to_html("report.html", pictures=pictures).name  # one page, its figures inside
     'report.html'
     """
@@ -132,7 +132,7 @@ class Comparison:
         ----------
         full : bool
             Every verdict with its reasons and remedies, the whole table, and which features the
-            reference says are active. Otherwise one screen: a line for each fit.
+            reference says have an effect. Otherwise one screen: a line for each fit.
         width : int
             Columns that the whole table may take.
         """
@@ -220,7 +220,7 @@ class Comparison:
         return drawn
 
     def selection(self) -> dict[str, str]:
-        """Return which features each fit says are active, in words; the reference first."""
+        """Return which features have an effect by each fit, in words; the reference first."""
         words = {name: selection_text(tree) for name, tree in self.fits.items()}
         order = sorted(words, key=lambda name: name != self.reference)
         return {name: words[name] for name in order if words[name]}

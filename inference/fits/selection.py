@@ -16,7 +16,7 @@ effect| > 0.5) = 0.10. The curve of P over t is stored too.
 Beside P stands its value under the prior (`prior_activity.py`). A P near to it says nothing. The
 Bayes factor for "the effect is above t", the ratio of posterior odds to prior odds, says how much
 the data have changed it. Where many features have a high P, a list of those above one half is
-arbitrary: the background is the median of P over the features.
+arbitrary: the background is the median of P over the features (the lower of two in the middle).
 
 n90 is the number of features that carry the effect: in each draw, the smallest number whose squared
 effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
@@ -290,7 +290,7 @@ def summary(found: xr.Dataset, what: str) -> dict[str, float]:
         "n90": float(np.quantile(n90, 0.5, method="inverted_cdf")),
         "share": float(np.median(share)) if len(share) else math.nan,
         "selected": int((p > PROBABILITY).sum()),
-        "background": float(np.median(p)),
+        "background": float(np.quantile(p, 0.5, method="inverted_cdf")),
         "visible": float(curve.sel(t=VISIBLE, method="nearest").sum()),
     }
 

@@ -32,8 +32,8 @@ def selection_text(tree: xr.DataTree) -> str:
     >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> print(av.selection_text(fit))
     On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2; the
-    prior expects ...). More likely above it than not (prior ...) are x2 (+..., P 1.00),
-    x1 (+..., P 1.00); 2 features carry 90 % of the squared effects, and those above it
+    prior expects ...). More likely above it than not are x2 (+..., P 1.00, prior ...),
+    x1 (+..., P 0.99, prior ...); 2 features carry 90 % of the squared effects, and those above it
     100 %. Numbers with a sign are effects on eta towards 'True', in log odds per standard
     deviation of the feature, with 90 % intervals.
     """

@@ -1,4 +1,4 @@
-"""One fit on one screen: what it is, what it may be used for and which features are active."""
+"""One fit on one screen: what it is, what it may be used for, and what its features do."""
 
 import textwrap
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class Summary:
         What it may be used for, by its own diagnostics alone. To judge an approximation, compare it
         with an exact fit (`ardvark.compare`).
     active : str
-        Which features are active, "" if the fit cannot say.
+        Which features have an effect, "" if the fit cannot say.
     effects : pandas.DataFrame
-        The leading features in the order of P(active), with their signed effects
+        The leading features in the order of P(effect), with their signed effects
         (`ardvark.effects`); empty if the fit cannot say.
 
     Examples
@@ -49,8 +49,8 @@ class Summary:
     >>> summary.title, summary.rows["kind"], summary.verdict.level
     ('pfcvm_em: pfcvm on data', 'point', 'do not use')
     >>> print(summary.active)
-    At the returned point 1 of 4 features are active: x2 (+...); 1 feature carries 90 %
-    of the effect, and the active ones 100 %. Numbers with a sign are effects on eta...
+    At the returned point 1 of 4 features have an effect above 0.5: x2 (+...); 1 feature
+    carries 90 % of the squared effects, and those above it 100 %. Numbers with a sign ...
     >>> summary.effects.index[0]
     'x2'
     """
@@ -119,11 +119,11 @@ def summary(tree: xr.DataTree) -> Summary:
     ...
     verdict [not judged]: there is no exact posterior to compare it with.
       try: ardvark.fit(problem, "exact")
-    On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects
-    ...
+    On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2; the
+    prior expects ...
     leading features
-    feature P(active) prior effect per sd  sd 90 % interval
-         x2      1.00  ...
+        effect     odds ratio (90 %) direction P(> 0.5) prior Bayes f.
+    x2  +...
     """
     posterior = group(tree, "posterior")
     attrs = tree.attrs

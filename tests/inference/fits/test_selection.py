@@ -279,11 +279,12 @@ def test_when_none_is_identified():
 
 
 def test_a_list_of_the_highest_says_little_where_half_of_all_are_high():
-    """The median P(effect) is told where it is above a quarter; of an even number it is a mean."""
+    """The median P(effect) is told where it is above a quarter; of two in the middle, the lower."""
     assert "Half of them" not in told([0.9, 0.25, 0.1], [1.0], [1.0])
     said = " Half of them have a probability of at least {} of that, so a list of the highest says"
     assert said.format("0.26") in told([0.9, 0.26, 0.1], [1.0], [1.0])
-    assert said.format("0.50") in told([0.9, 0.6, 0.4, 0.1], [2.0], [1.0])
+    assert said.format("0.40") in told([0.9, 0.6, 0.4, 0.1], [2.0], [1.0])
+    assert "Half of them" not in told([1.0, 0.98, 0.0, 0.0], [2.0], [2.0])  # two stand out
 
 
 def test_when_nothing_ever_is_active():
