@@ -1,11 +1,12 @@
 """Have the chains mixed? One description, over everything of a fit that may be quoted.
 
 Looked at are eta; the bias and every other scalar; the weights of covariates; the log likelihood,
-summed over rows; of each feature with P(active) above 0.1 (`selection.py`) its weight, its effect,
-its primal weight where the kernel has one, and whether it is active; of each such sample its weight
-and whether it is active; and the bits of binary masks that are on in 5 % to 95 % of the draws. A
-weight that a mask switches off is judged by its bit. Constants of the model, and features and
-samples that are always or never active, have nothing to judge.
+summed over rows; of each feature whose effect is visible in more than a tenth of the draws
+(`activity.LISTED`) its weight, its effect, its primal weight where the kernel has one, and whether
+the effect is above the threshold; of each such sample its weight and the same; and the bits of
+binary masks that are on in 5 % to 95 % of the draws. A weight that a mask switches off is judged by
+its bit. Constants of the model, and what is always or never above the threshold, have nothing to
+judge.
 
 R-hat of a number is rank-normalised and split, and must be below `RHAT_LIMIT`.
 

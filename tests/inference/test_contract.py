@@ -135,7 +135,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
         assert np.isfinite(posterior[name]).all()
 
     assert tree["selection"].to_dataset().identical(av.select(problem, tree))
-    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "quantile": 4}
+    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "quantile": 5, "t": 9}
     assert tree["selection"].sizes == dims | ({"basis": B} if problem.spec.has_basis else {})
 
     # the size that is announced before a fit is made

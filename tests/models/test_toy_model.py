@@ -45,7 +45,7 @@ def test_generic_methods_fit_it_and_are_compared(problem):
         assert tree.attrs["status"] == "finished", tree.attrs["reason"]
         # the feature that tells the classes apart
         selection = group(tree, "selection")
-        assert float(selection["p_active_feature"][0]) == 1.0
+        assert float(selection["curve_feature"].sel(t=0.1)[0]) == 1.0
         assert "p_active_sample" not in selection  # it has no basis
     table = av.compare(fits, problem=problem).table
     assert list(table.index) == ["one", "other"]
