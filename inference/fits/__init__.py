@@ -1,1 +1,1 @@
-"""What a fit is: its groups, its convergence, and which features and samples it selects."""
+"""What a fit is: its groups, its convergence, and what its features and samples do."""
