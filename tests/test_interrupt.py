@@ -101,6 +101,8 @@ READERS = {
     ".json": lambda path: json.loads(path.read_text()),
     ".csv": lambda path: pd.read_csv(path).columns[1],
     ".png": plt.imread,
+    ".pdf": lambda path: path.read_bytes().rindex(b"%%EOF"),
+    ".svg": lambda path: path.read_text().rindex("</svg>"),
     ".html": lambda path: path.read_text().rindex("</html>"),
 }
 

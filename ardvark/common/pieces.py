@@ -17,6 +17,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from multiprocessing.process import current_process
 from typing import Any, ClassVar
 
 import joblib
@@ -203,7 +204,9 @@ def _do(name: str, caller: int, part: float, job: Pieces, key: Any) -> tuple[Any
         _started.clear()  # an earlier job's compiled functions
         memory.limit(part)
         threadpool_limits(1, user_api="blas")
-        if os.getppid() == caller:
+        if current_process().name.startswith("LokyProcess"):  # and no thread, or worker of Dask
+            if os.getppid() != caller:  # which has died while this process started
+                os._exit(1)
             threading.Thread(target=_end_with, args=[caller], daemon=True).start()
         if job.quiet:
             logger.setLevel(logging.CRITICAL)

@@ -74,6 +74,10 @@ class Choice:
     'share'
     >>> print(choice.sentence)
     Best on the rows held out: ...
+    >>> choice.sentences()[0] == choice.sentence[: len(choice.sentences()[0])]
+    True
+    >>> choice.cells().index[-1]
+    'share'
     >>> lead, error = choice.difference(choice.best, "share")
     >>> lead > 2 * error  # it is better than a guess
     True
