@@ -47,7 +47,7 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
         p_direction
             The probability of the more probable sign.
         p_active, mcse, prior
-            P(|effect| > t) with its Monte Carlo error, and its value under the prior. t is
+            ``P(|effect| > t)`` with its Monte Carlo error, and its value under the prior. t is
             ``attrs["threshold"]``, 0.5 unless `ardvark.select` was asked for another.
         bayes_factor, bayes_factor_error
             The posterior odds of an effect above t over its prior odds, and the Monte Carlo error

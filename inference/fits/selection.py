@@ -89,15 +89,15 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = THRESHOLD) ->
     -------
     xarray.Dataset
         p_active_feature (feature), p_active_sample (basis)
-            P(|effect| > t), the share of draws in which it is active.
+            ``P(|effect| > t)``, the share of draws in which it is active.
         mcse_feature, mcse_sample
             Its Monte Carlo error; NaN if it never changed.
         prior_feature, prior_sample
-            P(|effect| > t) under the prior.
+            ``P(|effect| > t)`` under the prior.
         prior_mcse_feature, prior_mcse_sample
             Its Monte Carlo error.
         curve_feature, curve_sample, prior_curve_feature, prior_curve_sample (t, ...)
-            P(|effect| > t) at other sizes t.
+            ``P(|effect| > t)`` at other sizes t.
         effect_feature, effect_sample
             Posterior mean of the signed effect, in the unit that ``attrs["unit"]`` names: of a
             feature per standard deviation of it, of a sample per standard deviation of its basis
