@@ -6,12 +6,12 @@ is. The mean of the change is left out, for the bias can absorb it. A sample has
 by its sample weight (`models/parts/effects.py` has both under each kernel). A constant feature has
 none: nothing in the data tells it from the bias. A model without a bias has the same definition.
 
-A feature or a sample is active in a draw when its effect is above t, and P(active) = P(|effect| >
-t) is the share of draws in which it is. "Selected" is P(active) > 0.5. The user chooses t; it is
-0.5 by default (`activity.THRESHOLD`), in log odds per standard deviation an odds ratio of 1.65.
-The sparse priors say how many effects they expect above 0.1 (`VISIBLE`). That is too small to
-report: a coefficient of which the posterior says 0 +- 0.3 has P(|effect| > 0.1) = 0.74, and P(|
-effect| > 0.5) = 0.10. The curve of P over t is stored too.
+A feature or a sample is active in a draw when its effect is above a size t, and P(active) is the
+share of draws in which it is. "Selected" is P(active) > 0.5. The user chooses t; it is 0.5 by
+default (`activity.THRESHOLD`), in log odds per standard deviation an odds ratio of 1.65. The sparse
+priors say how many effects they expect above 0.1 (`VISIBLE`). That is too small to report: a
+coefficient of which the posterior says 0 +- 0.3 is above 0.1 with a probability of 0.74, and above
+0.5 with one of 0.10, either sign counted. The curve of P over t is stored too.
 
 Beside P stands its value under the prior (`prior_activity.py`). A P near to it says nothing. The
 Bayes factor for "the effect is above t", the ratio of posterior odds to prior odds, says how much
