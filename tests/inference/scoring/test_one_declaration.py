@@ -48,7 +48,7 @@ UPPER = Statistic(
 TAILS = Purpose(
     name="tails",
     capped_with=("uncertainty",),
-    limits={"coverage_90": Limit(0.02, 0.04, "A fifth more outside of 90 %.")},
+    limits={"coverage_50": Limit(0.02, 0.04, "Four in a hundred more outside of 50 %.")},
 )
 SAID = {"meaning": "probabilities of rare events", "quoted": "its tails"}
 
@@ -121,7 +121,7 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
 
 @pytest.mark.statistical
 def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
-    """With 0.8 times the sd, P(|Z| < 0.8 x 1.645) = 0.812 of the posterior is inside 90 %."""
+    """With 0.8 times the sd, P(|Z| < 0.8 x 0.674) = 0.41 of the posterior is inside 50 %."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
     monkeypatch.setitem(words.PURPOSES, "tails", SAID)
     fits = {"exact": made(problem, 1), "again": made(problem, 2), "narrow": made(problem, 3, 0.8)}
@@ -133,7 +133,7 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
     }
     narrow = found.verdict["narrow"]
     assert any(
-        r.endswith("of the posterior lies in its 90 % interval" + r[r.index(" (noise") :])
+        r.endswith("of the posterior lies in its 50 % interval" + r[r.index(" (noise") :])
         for r in narrow.reasons
     )
     # other words may stand in the same clause: these draws have an order of the features by chance
