@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.scoring.columns import groups
+from ardvark.inference.scoring.limits import LIMITS
+from ardvark.inference.scoring.statistics import STATISTICS
+from ardvark.inference.target import words
 from lab import tables
 from lab.judge.report import PAGE
 
@@ -18,24 +21,30 @@ RATES = {
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the parts that the pages on reading include."""
-    yield "parts/columns.md", columns()
+    yield "parts/columns.md", columns() + "\n" + statistics()
     yield "parts/purposes.md", purposes()
     yield "parts/judge.md", error_rates()
 
 
 def columns() -> str:
-    """Return every column by its section: headings, names in the data frame, meaning."""
+    """Return every row of the scorecard by its section: headings, names, meaning."""
     parts, before = [], None
     for meaning, together in groups().items():
-        section = together[0].section or "Reasons"
+        section = together[0].section
         if section != before:
             parts.append(f"## {section}")
         before = section
-        shown = [c.heading for c in together if c.heading]
-        if shown:
-            parts.append(f"### {', '.join(shown)}")
+        parts.append(f"### {', '.join(c.heading for c in together)}")
         parts.append(meaning)
-        parts.append("In the data frame: " + ", ".join(f"`{c.name}`" for c in together) + ".")
+        parts.append("Named " + ", ".join(f"`{c.name}`" for c in together) + ".")
+    return "\n\n".join(parts) + "\n"
+
+
+def statistics() -> str:
+    """Return what each distance says."""
+    parts = ["## Every distance"]
+    for names, meaning in words.MEANINGS.items():
+        parts += [f"### {', '.join(names.split())}", meaning]
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,13 +54,14 @@ def purposes() -> str:
     for purpose in PURPOSES.values():
         rows = [
             (
-                f"`{statistic.name}`",
+                f"`{limit.statistic}`",
                 ", ".join(f"`{q}`" for q in limit.quantities),
-                statistic.floor_text(limit.good),
-                statistic.floor_text(limit.rough),
+                STATISTICS[limit.statistic].floor_text(limit.good),
+                STATISTICS[limit.statistic].floor_text(limit.rough),
                 limit.why,
             )
-            for statistic, limit in purpose.rests_on()
+            for limit in LIMITS
+            if limit.purpose == purpose.name
         ]
         head = ("statistic", "of", "good up to", "rough up to", "why")
         parts += [f"### {purpose.name}", f"{purpose.meaning}.", table(head, rows)]

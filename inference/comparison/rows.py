@@ -1,26 +1,18 @@
 """The rows of a comparison's table: what is said of one fit, by the columns' names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ardvark.data import Dataset
-from ardvark.models import Problem
-
 from ..fits import diagnostics
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
-from ..methods.prediction import classes
-from ..scoring.baselines import Baseline
-from ..scoring.columns import COLUMNS
-from ..scoring.distances import rows
-from ..scoring.held_out import measures, wrong_and_sure
+from ..scoring.columns import COLUMNS, DISTANCES
 from ..scoring.quantities import has_draws
-from ..scoring.statistics import STATISTICS
 from .verdicts.verdict import Verdict
 
 
@@ -28,10 +20,8 @@ def tabulate(
     fits: Mapping[str, xr.DataTree],
     distances: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
-    problem: Problem | None = None,
-    test: Dataset | None = None,
-    predicted: Mapping[str, np.ndarray] | None = None,
-    plain: Mapping[str, Baseline] | None = None,
+    scores: Mapping[str, Mapping[str, float]],
+    plain: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Return the table: one row a fit, and one a baseline where there is a test split.
 
@@ -41,23 +31,19 @@ def tabulate(
     distances : DataFrame
         How far the fits are from the reference (`distances.measure`).
     verdicts : dict of Verdict
-    problem, test : Problem, Dataset, optional
-    predicted : dict of array (chain, draw, M)
-        Predictions for the test samples, by fit that has draws.
-    plain : dict of Baseline
-        The plain classifiers on the test samples.
+    scores : dict of dict
+        Measures of predictions on the test samples, by fit and baseline.
+    plain : iterable of str
+        The baselines.
     """
     found = {name: _fit(tree) | {"verdict": verdicts[name].level} for name, tree in fits.items()}
-    for d in rows(distances):
-        column = STATISTICS[d.statistic].column(d.quantity)
-        found[d.method][column] = d.value
-        if not np.isnan(d.floor):
-            found[d.method][f"{column}_beyond"] = 0.0 if d.inside else d.deviation
-    if problem is not None and test is not None:
-        for name, draws in (predicted or {}).items():
-            found[name] |= held_out(problem, draws, test)
-    for name, baseline in (plain or {}).items():
-        found[name] = {"kind": "baseline", "status": "finished", "reason": "", **baseline.row}
+    values = distances.set_index(["fit", "quantity", "statistic"])["value"]
+    for name, row in found.items():
+        row |= {c: values.get((name, *pair), np.nan) for c, pair in DISTANCES.items()}
+    for name in plain:
+        found[name] = {"kind": "baseline", "status": "finished", "reason": ""}
+    for name, measured in scores.items():
+        found[name] |= measured
     table = pd.DataFrame.from_dict(found, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return table
@@ -69,15 +55,7 @@ def _fit(tree: xr.DataTree) -> dict[str, Any]:
     row = {name: tree.attrs.get(name) for name in told}
     if not has_draws(tree):
         return row
-    return row | computation(tree) | selection(tree)
-
-
-def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
-    """Return every measure of predictions (chain, draw, M) on the test samples."""
-    p = draws.mean(axis=(0, 1))
-    known = problem.spec.link != "identity"  # whose predictions are scores
-    found = measures(test.y, classes(problem, p), p, p if known else None)
-    return found | (wrong_and_sure(test.y, draws) if known else {})
+    return row | computation(tree) | _active(tree)
 
 
 def computation(tree: xr.DataTree) -> dict[str, Any]:
@@ -86,46 +64,16 @@ def computation(tree: xr.DataTree) -> dict[str, Any]:
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         mixed = mixing_of(tree)
-        row["rhat"], eta = mixed.rhat.value, mixed.only("eta")
-        if not eta.table.empty:
-            row["rhat_eta"] = eta.rhat.value
+        row["rhat"] = mixed.rhat.value
         row["ess_bulk"], row["ess_tail"] = mixed.ess_bulk.value, mixed.ess_tail.value
         if "diverging" in stats:
             row["divergences"] = diagnostics.divergences(tree)
-        row |= _bits(tree)
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
     return row
 
 
-def _bits(tree: xr.DataTree) -> dict[str, float]:
-    """Return how reliable the inclusion probabilities of a fit's masks are."""
-    found = [diagnostics.inclusion(weight) for weight in diagnostics.masks(tree).values()]
-    if not found:
-        return {}
-    return {
-        "mcse_bits": float(max(f["mcse"].fillna(0.0).max() for f in found)),
-        "spread_bits": float(max(f["spread"].max() for f in found)),
-        "unmoved_bits": int(sum(f["unmoved"].sum() for f in found)),
-    }
-
-
-def selection(tree: xr.DataTree) -> dict[str, float]:
-    """Return how many features and samples are active, and how many the method itself selects."""
-    found, own = group(tree, "selection"), group(tree, "fit")
-    row: dict[str, float] = {}
-    for what in ("feature", "sample"):
-        numbers = summary(found, what)
-        if numbers:
-            row |= {
-                f"active_{what}s": numbers["active"],
-                f"active_{what}s_low": numbers["low"],
-                f"active_{what}s_high": numbers["high"],
-                f"prior_{what}s": numbers["prior"],
-                f"background_{what}s": numbers["background"],
-                f"n90_{what}s": numbers["n90"],
-                f"selected_{what}s": numbers["selected"],
-            }
-        if f"selected_{what}" in own:
-            row[f"own_{what}s"] = int((own[f"selected_{what}"] != 0).sum())
-    return row
+def _active(tree: xr.DataTree) -> dict[str, float]:
+    """Return how many features have an effect, and how many the prior expects."""
+    found = summary(group(tree, "selection"), "feature")
+    return {"active_features": found["active"], "prior_features": found["prior"]} if found else {}

@@ -181,8 +181,10 @@ def summarise(
         comparison = compare(fits, problem=problem, test=test)
         tables = {
             "scorecard": comparison.table,
-            "distances": comparison.distances.set_index("method"),
+            "distances": comparison.distances.set_index("fit"),
         }
+        if len(comparison.scores):
+            tables["scores"] = comparison.scores.set_index("fit")
         if sensitivity is not None:
             tables["sensitivity"] = sensitivity.table
         write_files(folder, {f"{name}.csv": table for name, table in tables.items()})

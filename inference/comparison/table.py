@@ -23,9 +23,10 @@ from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
-from ..scoring.columns import described
+from ..scoring.columns import SCORES, described, table_text
 from ..scoring.distances import frame, measure
-from ..scoring.held_out import HeldOut, remarks
+from ..scoring.held_out import HeldOut, measures, remarks, wrong_and_sure
+from ..scoring.held_out import frame as scored
 from ..scoring.quantities import has_draws
 from .entry import beside_the_reference, check, reference_of
 from .rows import tabulate
@@ -51,16 +52,20 @@ class Comparison:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per method (and per baseline, with a test split), the columns of this module's
-        docstring.
+        One row per method (and per baseline, with a test split): what a reader looks at first, in
+        the columns of this module's docstring.
     fits : dict of DataTree
     reference : str or None
         The row the errors are measured against.
     problem : Problem or None
     distances : pandas.DataFrame
-        Every distance from the reference, one row each: method, quantity, statistic, value,
-        deviation from what a perfect method would score, the noise floor of that (95 % quantile
-        and median), whether it is inside, and which component it is of (`statistic.Distance`).
+        Every distance from the reference, one row each: fit, quantity, statistic, value, deviation
+        from what a perfect method would score, the noise floor of that (95 % quantile and median),
+        the limit from which a verdict holds it against the fit, and which component it is of
+        (`scoring.distances.frame`).
+    scores : pandas.DataFrame
+        Every measure of the predictions for the test samples, one row each: fit, measure, value,
+        standard error, noise floor (`scoring.held_out.frame`).
     verdict : dict of Verdict
         What each fit may be used for.
     held_out : HeldOut or None
@@ -111,6 +116,7 @@ class Comparison:
     reference: str | None = None
     problem: Problem | None = None
     distances: pd.DataFrame = field(default_factory=lambda: frame([]))
+    scores: pd.DataFrame = field(default_factory=lambda: scored({}, SCORES))
     verdict: dict[str, Verdict] = field(default_factory=dict)
     held_out: HeldOut | None = None
     remarks: list[str] = field(default_factory=list)
@@ -121,7 +127,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         from .report.page import short
 
-        return short(self.title, self.verdict, self.table, self.reference)
+        return short(self.title, self.verdict, self.printed, self.reference)
 
     def text(self, full: bool = False, width: int = WIDTH) -> str:
         """Return the comparison for a terminal.
@@ -141,7 +147,14 @@ class Comparison:
             )
         # of other fits than the reference, the selection is on the page
         known = {n: w for n, w in self.selection().items() if self.reference in (None, n)}
-        return everything(self.title, self.rows, self.table, self.verdict, said, known, width)
+        reasons = {n: why for n, why in self.table["reason"].dropna().items() if why}
+        told = [f"{name}: {words}" for name, words in (*reasons.items(), *known.items())]
+        return everything(self.title, self.rows, self.printed, self.verdict, [*said, *told], width)
+
+    @property
+    def printed(self) -> pd.DataFrame:
+        """The table and the scores as short strings, with their noise: one column a method."""
+        return table_text(self.table, self.distances, self.scores)
 
     @property
     def title(self) -> str:
@@ -259,6 +272,7 @@ class Comparison:
 
         text = page(
             self.table,
+            self.printed,
             self.pictures() if pictures is None else pictures,
             self.fits,
             rows=self.rows,
@@ -332,10 +346,20 @@ def compare(
         distances = measure(entries, None if alone else name, problem, probabilities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
         by_fit = verdicts(entries, name, distances, _models(predicted, plain, problem, test))
-        table = tabulate(entries, distances, by_fit, problem, test, predicted, plain)
-    held_out = _held_out(probabilities, test)
-    about_data = [] if problem is None else remarks(problem.data, test)
-    return Comparison(table, entries, name, problem, distances, by_fit, held_out, about_data)
+        measured = {n: _measured(problem, draws, test) for n, draws in predicted.items()}
+        measured |= {n: dict(baseline.row) for n, baseline in plain.items()}
+        table = tabulate(entries, distances, by_fit, measured, plain)
+    return Comparison(
+        table=table,
+        fits=entries,
+        reference=name,
+        problem=problem,
+        distances=distances,
+        scores=scored(measured, SCORES),
+        verdict=by_fit,
+        held_out=_held_out(probabilities, test),
+        remarks=[] if problem is None else remarks(problem.data, test),
+    )
 
 
 def _predicted(
@@ -347,6 +371,16 @@ def _predicted(
     warn_of_new_values(problem.data, *rows_of(problem.data, test, problem.always))
     drawn = {name: tree for name, tree in fits.items() if has_draws(tree)}
     return {name: predicted_draws(problem, tree, test) for name, tree in drawn.items()}
+
+
+def _measured(problem: Problem | None, draws: np.ndarray, test: Dataset | None) -> dict[str, float]:
+    """Return every measure of predictions (chain, draw, M) on the test samples."""
+    if problem is None or test is None:
+        return {}
+    p = draws.mean(axis=(0, 1))
+    known = problem.spec.link != "identity"  # whose predictions are scores
+    found = measures(test.y, classes(problem, p), p, p if known else None)
+    return found | (wrong_and_sure(test.y, draws) if known else {})
 
 
 def _models(

@@ -20,8 +20,7 @@ from ardvark.data import Dataset
 from ..fits.covariates import ODDS, covariate_effects
 from ..fits.effects import effects, leading, legend, printed, towards
 from ..fits.selection_text import counted
-from ..scoring.columns import COLUMNS, lines, table_text
-from ..scoring.statistics import STATISTICS
+from ..scoring.columns import COLUMNS, lines
 from .verdicts.verdict import Verdict
 
 WIDTH = 80
@@ -37,8 +36,7 @@ _COVARIATES = 3
 _NAME = 15  # characters of a name in the table
 _WIDTHS = (15, 7, 12, 10, 8)  # of its numbers
 _COLUMN = {column.name: column for column in COLUMNS}
-_OFF = STATISTICS["difference"].column("probability")
-_SPREAD = STATISTICS["sd_ratio"].column("eta")
+_OFF, _SPREAD = "difference_probability", "sd_ratio_eta"
 _BESIDE = ["majority", "L1 logistic"]
 """The baselines that a fit's log score is read against."""
 
@@ -73,22 +71,20 @@ def one_screen(
 def everything(
     title: str,
     rows: str,
-    table: pd.DataFrame,
+    printed: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
     remarks: Sequence[str],
-    selection: Mapping[str, str],
     width: int = WIDTH,
 ) -> str:
-    """Return every verdict with its reasons and remedies, the whole table, and the selection."""
+    """Return every verdict with its reasons and remedies, the whole table, and the remarks."""
     told = [
         textwrap.fill(title, WIDTH),
         *textwrap.wrap(rows, WIDTH),
         *(verdict.text(name) for name, verdict in verdicts.items()),
+        f"\nScorecard\n\n{lines(printed, width)}\n",
+        *(textwrap.fill(words, WIDTH) for words in remarks),
     ]
-    told.append(f"\nScorecard\n\n{lines(table_text(table), width)}\n")
-    reasons = {name: reason for name, reason in table["reason"].dropna().items() if reason}
-    named = [f"{name}: {words}" for name, words in (*reasons.items(), *selection.items())]
-    return "\n".join([*told, *(textwrap.fill(words, WIDTH) for words in (*remarks, *named))])
+    return "\n".join(told)
 
 
 def counts(train: Dataset, left_out: np.ndarray | None) -> str:

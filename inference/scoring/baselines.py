@@ -40,8 +40,7 @@ class Baseline:
     Attributes
     ----------
     row : dict
-        seconds_run, own_features, own_samples and what `held_out.measures` returns.
-        `own_features` counts nonzero weights, `own_samples` support vectors.
+        seconds_run and what `held_out.measures` returns.
     decided : array (M,)
         The predicted classes.
     p : array (M,) or None
@@ -98,10 +97,8 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
         best, p = search.best_estimator_, None
         decided = best.predict(test.X)
         if name == "linear SVM":
-            row["own_samples"] = int(best[-1].n_support_.sum())
             row |= measures(test.y, decided, best.decision_function(test.X))
         else:
-            row["own_features"] = int((best[-1].coef_ != 0).sum())
             # P may be exactly 0 in float64
             log_p = np.log(np.maximum(best.predict_proba(test.X), np.finfo(float).tiny))
             p = np.exp(log_p[:, 1])

@@ -1,21 +1,19 @@
-"""The columns of a comparison, each declared once: its name, heading, digits and meaning.
+"""The columns of a comparison's table, each declared once: its name, heading, digits and meaning.
 
 The table, what is printed of it, the page's legend and the documentation of the table follow from
-`COLUMNS`. Those of the distances are the statistics' own (`statistics/`). To add another column,
-declare it here and put its number into the row in `comparison/rows.py`.
+`COLUMNS`. To add another column, declare it here and put its number into the row in
+`comparison/rows.py`. The table has what a reader looks for first; every distance stands in
+`Comparison.distances`, every measure of predictions with its error in `Comparison.scores`.
 """
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ardvark.models import SHARED
-
-from .statistics import STATISTICS
+from ..target import words
 
 _KIND = (
     "`mcmc` is exact up to Monte Carlo error. So is a `reference`, which was computed earlier and "
@@ -33,16 +31,10 @@ _KHAT = (
     "Below that limit, q may still be wrong."
 )
 _CHAINS = (
-    "Whether the Markov chains converged. R-hat should be below 1.01; given are the worst over "
-    "everything stored, and the worst over eta. The effective sample sizes are the smallest over "
-    "everything stored, and should be in the hundreds. Divergent transitions should be few. These "
-    "columns are blank for an approximation, since independent draws always look perfect."
-)
-_BITS = (
-    "For Markov chains over binary masks: the largest Monte Carlo error of an inclusion "
-    "probability (by batch means), the largest difference between one chain's inclusion "
-    "probability and that of all chains, and the number of bits that never changed. R-hat, ESS and "
-    "the Monte Carlo error leave out the bits that never changed."
+    "Whether the Markov chains converged. R-hat should be below 1.01; given is the worst over "
+    "everything stored. The effective sample sizes are the smallest over everything stored, and "
+    "should be in the hundreds. Divergent transitions should be few. These columns are blank for "
+    "an approximation, since independent draws always look perfect."
 )
 _SECONDS = "Time in seconds spent on compilation, and on the rest of the fit."
 _VERDICT = (
@@ -51,19 +43,16 @@ _VERDICT = (
     "posterior to compare it with). The verdict on each fit says more."
 )
 _ACTIVE = (
-    "The effect of a feature or sample is the standard deviation over the training rows of what it "
-    "adds to eta. Given is the mean number of effects above a threshold, which is 0.5 unless "
-    "another was asked for, with the 5 % and 95 % quantiles over draws in brackets; and the mean "
-    "number under the prior, by simulation: a number near to that one says little about the data. "
-    "Median P is the background: half of all have a probability of at least that to be above the "
-    "threshold. n90 is how many of them carry 90 % of the sum of squared effects; the median over "
-    "draws. With P > 1/2 is how many are above the threshold in more than half of the draws; those "
-    "are selected. For a point or search, all of these describe its one state."
+    "How many features have an effect above the threshold, which is 0.5 unless another was asked "
+    "for: the mean over draws, and the mean under the prior, by simulation. A number near to that "
+    "of the prior says little about the data. The effect of a feature is the standard deviation "
+    "over the training rows of what it adds to eta."
 )
-_OWN = (
-    "How many features and samples the method itself selects, by the rule in its paper (groups "
-    "`fit/selected_feature` and `fit/selected_sample`). For the baselines, these are the nonzero "
-    "weights and the support vectors."
+_DISTANCE = (
+    "How far the fit is from the reference in what a reader looks at first. `= floor` marks a "
+    "distance that is within Monte Carlo error: with this many draws, one in twenty reruns of the "
+    "reference would score no better. The reference's own column compares one half of its chains "
+    "with the other half. All distances, with what they mean, stand below the table."
 )
 _TEST = (
     "How well the posterior predictive probability, averaged over draws, predicts the held-out "
@@ -85,6 +74,8 @@ _CALIBRATION = (
 
 FLOOR = "= floor"
 """Printed for a distance that is within Monte Carlo error."""
+LEARNED = "Held-out samples"
+"""The section of what held-out samples say."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +91,6 @@ class Column:
     meaning: str
     """What it says, for a reader of the table. Columns that are read together share a meaning:
     they are printed side by side and explained once. `Words` in backquotes stand out."""
-
-    interval: tuple[str, str] | None = None
-    """The columns of the ends of its interval, printed behind it in brackets."""
-    beyond: str = ""
-    """Of a distance, the column of how far it is beyond its noise floor: 0 prints as that."""
-    error: str = ""
-    """The column of its standard error, printed behind it where it is known."""
     section: str = ""
     """Under which heading it stands on the page."""
 
@@ -116,140 +100,125 @@ class Column:
             return value or ""
         return "" if np.isnan(value) else f"{value:.{self.digits}f}"
 
-    def printed(self, row: Mapping[str, Any]) -> str:
-        """Return the column of a row as it is printed, with its interval unless that is a point."""
-        text = self.text(row[self.name])
-        if text and self.beyond and row.get(self.beyond) == 0.0:
-            return FLOOR
-        error = row.get(self.error, np.nan) if self.error else np.nan
-        if text and not np.isnan(error):
-            return f"{text} +- {error:.{self.digits}f}"
-        if not text or self.interval is None:
-            return text
-        mean, low, high = (row[name] for name in (self.name, *self.interval))
-        if abs(mean) >= 100.0 or low == mean == high:
-            text = f"{mean:.0f}"
-        return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
+
+# by quantity and statistic, with the digits behind the point
+_SHOWN = {
+    ("probability", "difference"): 3,
+    ("eta", "error"): 2,
+    ("eta", "sd_ratio"): 2,
+    ("eta", "coverage_90"): 2,
+    ("ranking", "captured"): 2,
+    ("selection", "p_active"): 2,
+}
+DISTANCES = {f"{statistic}_{quantity}": (quantity, statistic) for quantity, statistic in _SHOWN}
+"""The quantity and statistic of the columns that are distances."""
+SCORES: dict[str, Column] = {
+    name: Column(name, heading, digits, _CALIBRATION if name == "ece" else _TEST, LEARNED)
+    for name, heading, digits in (
+        ("wrong", "wrong", 0),
+        ("wrong_sure", "wrong and sure", 0),
+        ("accuracy", "accuracy", 3),
+        ("log_score", "log score", 3),
+        ("auc", "AUC", 3),
+        ("brier", "Brier score", 3),
+        ("f1", "F1", 3),
+        ("kappa", "kappa", 3),
+        ("ece", "calibration error", 3),
+    )
+}
+"""The measures of predictions, in the order of `Comparison.scores` and of print."""
+_FIRST = ("wrong", "wrong_sure", "accuracy", "log_score", "auc")  # those in the table
 
 
-def distances() -> Iterator[Column]:
-    """Yield the columns of every statistic that has some, the shared quantities first."""
-    quantities = dict.fromkeys([*SHARED, *(q for s in STATISTICS.values() for q in s.columns)])
-    for quantity in quantities:
-        for s in STATISTICS.values():
-            if quantity in s.columns:
-                name, digits = s.column(quantity), s.columns[quantity]
-                yield from _distance(name, s.heading(quantity), digits, s.meaning)
+def declared() -> Iterator[Column]:
+    """Yield every column of the DataFrame, in its order."""
+    about = "What it is"
+    yield Column("verdict", "verdict", None, _VERDICT, about)
+    yield Column("kind", "kind", None, _KIND, about)
+    yield Column("status", "status", None, _STATUS, about)
+    drawn = "Number of stored draws: chains times draws per chain."
+    yield Column("draws", "draws", 0, drawn, about)
+    run = "Markov chains, time, importance ratios"
+    yield Column("rhat", "worst R-hat", 3, _CHAINS, run)
+    yield Column("ess_bulk", "bulk ESS", 0, _CHAINS, run)
+    yield Column("ess_tail", "tail ESS", 0, _CHAINS, run)
+    yield Column("divergences", "diverg.", 0, _CHAINS, run)
+    yield Column("seconds_compile", "compile, s", 1, _SECONDS, run)
+    yield Column("seconds_run", "run, s", 1, _SECONDS, run)
+    yield Column("khat", "k-hat", 2, _KHAT, run)
+    for name, pair in DISTANCES.items():
+        heading = words.HEADINGS[pair[1]].format(quantity=pair[0])
+        yield Column(name, heading, _SHOWN[pair], _DISTANCE, "Distance from the reference")
+    yield Column("active_features", "features with an effect", 1, _ACTIVE, "What matters")
+    yield Column("prior_features", "features, prior", 1, _ACTIVE, "What matters")
+    yield from (SCORES[name] for name in _FIRST)
+    yield Column("reason", "", None, "Why the status is not `finished`.")
 
 
-def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Column, Column]:
-    """Return the column of a distance, and that of how far it is beyond its noise floor."""
-    beyond = f"{name}_beyond"
-    return Column(name, heading, digits, meaning, beyond=beyond), Column(beyond, "", 3, meaning)
-
-
-def _held_out(name: str, heading: str) -> tuple[Column, Column]:
-    """Return the column of a measure of predictions, and that of its standard error."""
-    error = f"{name}_se"
-    return Column(name, heading, 3, _TEST, error=error), Column(error, "", 3, _TEST)
-
-
-def _section(name: str, *columns: Column) -> tuple[Column, ...]:
-    """Return columns that stand under one heading on the page."""
-    return tuple(replace(column, section=name) for column in columns)
-
-
-def declared() -> tuple[Column, ...]:
-    """Return every column, in the order of the DataFrame."""
-    return (
-        *_section(
-            "What it is",
-            Column("verdict", "verdict", None, _VERDICT),
-            Column("kind", "kind", None, _KIND),
-            Column("status", "status", None, _STATUS),
-            Column("draws", "draws", 0, "Number of stored draws: chains times draws per chain."),
-        ),
-        *_section(
-            "Markov chains, time, importance ratios",
-            Column("rhat", "worst R-hat", 3, _CHAINS),
-            Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
-            Column("ess_bulk", "bulk ESS", 0, _CHAINS),
-            Column("ess_tail", "tail ESS", 0, _CHAINS),
-            Column("divergences", "diverg.", 0, _CHAINS),
-            Column("mcse_bits", "MC error of bits", 3, _BITS),
-            Column("spread_bits", "chain spread of bits", 3, _BITS),
-            Column("unmoved_bits", "bits never moved", 0, _BITS),
-            Column("seconds_compile", "compile, s", 1, _SECONDS),
-            Column("seconds_run", "run, s", 1, _SECONDS),
-            Column("khat", "k-hat", 2, _KHAT),
-        ),
-        *_section("Distance from the reference (in brackets: noise)", *distances()),
-        *_section(
-            "What matters",
-            *(
-                column
-                for what in ("features", "samples")
-                for column in (
-                    Column(
-                        f"active_{what}", f"{what} with an effect", 1, _ACTIVE,
-                        (f"active_{what}_low", f"active_{what}_high"),
-                    ),
-                    Column(f"prior_{what}", f"{what}, prior", 1, _ACTIVE),
-                    Column(f"active_{what}_low", "", 0, _ACTIVE),
-                    Column(f"active_{what}_high", "", 0, _ACTIVE),
-                    Column(f"background_{what}", f"median P of {what}", 2, _ACTIVE),
-                    Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
-                    Column(f"selected_{what}", f"{what} with P > 1/2", 0, _ACTIVE),
-                )
-            ),
-            Column("own_features", "own features", 0, _OWN),
-            Column("own_samples", "own samples", 0, _OWN),
-        ),
-        *_section(
-            "Held-out samples",
-            Column("wrong", "wrong", 0, _TEST),
-            Column("wrong_sure", "wrong and sure", 0, _TEST),
-            *_held_out("accuracy", "accuracy"),
-            *_held_out("log_score", "log score"),
-            *_held_out("brier", "Brier score"),
-            *_held_out("auc", "AUC"),
-            *_held_out("f1", "F1"),
-            *_held_out("kappa", "kappa"),
-            *_distance("ece", "calibration error", 3, _CALIBRATION),
-        ),
-        Column("reason", "", None, "Why the status is not `finished`."),
-    )  # fmt: skip
-
-
-COLUMNS = declared()
+COLUMNS = tuple(declared())
 """Every column, in the order of the DataFrame."""
+PRINTED = (*(c for c in COLUMNS if c.heading and c.section != LEARNED), *SCORES.values())
+"""What is printed of a comparison: its table, and all measures of predictions."""
 
 
 def groups() -> dict[str, list[Column]]:
-    """Return the columns of each meaning, in the order of print."""
+    """Return what is printed, by its meaning, in the order of print."""
     found: dict[str, list[Column]] = {}
-    for column in COLUMNS:
+    for column in PRINTED:
         found.setdefault(column.meaning, []).append(column)
     return found
 
 
 def described() -> str:
-    """Return names and meanings as text, for a docstring."""
+    """Return names and meanings of the columns as text, for a docstring."""
+    together: dict[str, list[str]] = {}
+    for column in COLUMNS:
+        together.setdefault(column.meaning, []).append(column.name)
     entries = []
-    for meaning, together in groups().items():
-        names = ", ".join(c.name for c in together)
-        lines = [*textwrap.wrap(names, 100), *textwrap.wrap(meaning, 96)]
+    for meaning, names in together.items():
+        lines = [*textwrap.wrap(", ".join(names), 100), *textwrap.wrap(meaning, 96)]
         entries.append("\n".join([lines[0], *(f"    {line}" for line in lines[1:])]))
     return "\n".join(entries)
 
 
-def table_text(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table as short strings, transposed: one column a method, blank where unknown."""
-    printed = [c for together in groups().values() for c in together if c.heading]
-    methods = [dict(row) for _, row in table.iterrows()]
-    rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
+def table_text(
+    table: pd.DataFrame, distances: pd.DataFrame | None = None, scores: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return the table as short strings, transposed: one column a method, blank where unknown.
+
+    A distance within its noise is printed as that, and a score with its standard error.
+    """
+    methods = {str(name): dict(row) for name, row in table.iterrows()}
+    said = _within(distances) | _scored(scores)
+    rows = {
+        c.heading: [said.get((m, c.name), c.text(row.get(c.name))) for m, row in methods.items()]
+        for c in PRINTED
+    }
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
     return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown
+
+
+def _within(distances: pd.DataFrame | None) -> dict[tuple[str, str], str]:
+    """Return by fit and column that the distance is within its noise, where it is."""
+    if distances is None:
+        return {}
+    inside = distances[distances["deviation"] <= distances["floor"]]
+    listed = zip(inside["fit"], inside["statistic"], inside["quantity"], strict=True)
+    return {(fit, f"{statistic}_{quantity}"): FLOOR for fit, statistic, quantity in listed}
+
+
+def _scored(scores: pd.DataFrame | None) -> dict[tuple[str, str], str]:
+    """Return by fit and measure its value with its error, or that it is within its noise."""
+    found = {}
+    for row in [] if scores is None else scores.itertuples():
+        column = SCORES[row.measure]
+        text = column.text(row.value)
+        if text and row.value <= row.floor:
+            text = FLOOR
+        elif text and not np.isnan(row.se):
+            text += f" +- {row.se:.{column.digits}f}"
+        found[row.fit, row.measure] = text
+    return found
 
 
 def lines(shown: pd.DataFrame, width: int = 80) -> str:

@@ -17,6 +17,7 @@ from ..fits.diagnostics import masks
 from ..fits.quotable import listed
 from ..fits.selection import DIMS
 from .draws import CONTINUOUS, MASK, PROBABILITY, Draws, ReferenceDraws
+from .limits import smallest
 from .quantities import WEIGHTS, has_draws, has_primal, labels, quantities
 from .statistic import Distance
 from .statistics import STATISTICS
@@ -46,8 +47,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a distance, with the fields of `Distance` as columns, by method in the order of the
-        fits.
+        One row a distance (`frame`), by fit in the order of the fits.
     """
     drawn = {name: tree for name, tree in fits.items() if has_draws(tree)}
     if reference is None or reference not in drawn:
@@ -73,21 +73,23 @@ def measure(
 
 
 def frame(distances: Sequence[Distance]) -> pd.DataFrame:
-    """Return distances as a table, one row each."""
-    return pd.DataFrame(distances, columns=list(Distance._fields))
+    """Return distances as a table: the fields of `Distance`, and `limit`.
 
-
-def rows(table: pd.DataFrame) -> list[Distance]:
-    """Return the distances in such a table."""
-    return [Distance(*row) for row in table.itertuples(index=False)]
+    `limit` is the smallest deviation that is too large for some purpose (`limits.py`), NaN where
+    the distance decides nothing.
+    """
+    table = pd.DataFrame(distances, columns=list(Distance._fields))
+    pairs = zip(table["statistic"], table["quantity"], strict=True)
+    table.insert(7, "limit", [smallest(*pair) for pair in pairs])
+    return table.astype({"limit": float})
 
 
 def beside(
-    fit: Draws, reference: ReferenceDraws, method: str = "", quantity: str = ""
+    fit: Draws, reference: ReferenceDraws, name: str = "", quantity: str = ""
 ) -> list[Distance]:
     """Return every distance that applies to a quantity, each with its floor."""
     applies = [s for s in STATISTICS.values() if s.of in reference.kinds]
-    return [s.distance(fit, reference, method, quantity) for s in applies]
+    return [s.distance(fit, reference, name, quantity) for s in applies]
 
 
 # --- what is set side by side ---------------------------------------------------------------------
@@ -140,17 +142,17 @@ def _leading(quantity: str, values: np.ndarray, exact: xr.DataTree) -> np.ndarra
 
 
 def _beside(
-    method: str, draws: np.ndarray, independent: bool, sides: Sequence[Side]
+    name: str, draws: np.ndarray, independent: bool, sides: Sequence[Side]
 ) -> Iterator[Distance]:
     """Yield the distances of a fit's draws (chain, draw, K), all components of a quantity."""
     for quantity, columns, reference in sides:
         fit = Draws(draws[..., columns], independent)
         if quantity == "ranking":
             fit = fit.sizes()
-        yield from beside(fit, reference, method, quantity)
+        yield from beside(fit, reference, name, quantity)
 
 
-def _halves(method: str, sides: Sequence[Side]) -> Iterator[Distance]:
+def _halves(name: str, sides: Sequence[Side]) -> Iterator[Distance]:
     """Yield the distances of the first half of the reference's chains from the second."""
     for quantity, _, reference in sides:
         if reference.draws.shape[0] < 2:
@@ -159,11 +161,11 @@ def _halves(method: str, sides: Sequence[Side]) -> Iterator[Distance]:
         for s in STATISTICS.values():
             if s.halves and s.of in reference.kinds:
                 value = s.value(first, second)
-                yield Distance(method, quantity, s.name, value, s.deviation(value))
+                yield Distance(name, quantity, s.name, value, s.deviation(value))
 
 
-def _selection(method: str, tree: xr.DataTree, exact: xr.DataTree) -> Iterator[Distance]:
+def _selection(name: str, tree: xr.DataTree, exact: xr.DataTree) -> Iterator[Distance]:
     """Yield the distance of P(active) from the reference's."""
     fit, known = probabilities(tree), probabilities(exact)
     if fit is not None and known is not None and fit.p.shape == known.p.shape:
-        yield P_ACTIVE.distance(fit, known, method, "selection")
+        yield P_ACTIVE.distance(fit, known, name, "selection")

@@ -20,9 +20,11 @@ The ECE of a perfectly calibrated p is above 0, because its bins contain few row
 is the 95 % quantile of the ECE of labels drawn from p itself.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from ardvark.data import Dataset
 
@@ -76,8 +78,7 @@ def measures(
     -------
     dict
         accuracy, log_score, f1, kappa, auc, brier, ece, each NaN if it is 0 / 0. With the suffix
-        `_se`, the standard errors of these except ece. ece_beyond is how far the ECE is above its
-        noise floor.
+        `_se`, the standard errors of these except ece; ece_floor, the noise floor of the ECE.
     """
     y, decided = np.asarray(y), np.asarray(decided)
     score = p if score is None else score
@@ -97,8 +98,7 @@ def measures(
         found["log_score"] = float(log_scores(y, p).mean())
         del found["ece_se"]  # biased, because resamples are less calibrated than the sample
         drawn = generator.uniform(size=(RESAMPLES, len(y))) < p
-        floor = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
-        found["ece_beyond"] = max(0.0, found["ece"] - floor)
+        found["ece_floor"] = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
     return found
 
 
@@ -126,6 +126,32 @@ def wrong_and_sure(y: np.ndarray, draws: np.ndarray) -> dict[str, float]:
     low, high = np.quantile(flat, (0.05, 0.95), axis=0)
     sure = wrong & np.where(y == 1, high < 0.5, low > 0.5)
     return {"wrong": float(wrong.sum()), "wrong_sure": float(sure.sum())}
+
+
+def frame(found: Mapping[str, Mapping[str, float]], measures: Iterable[str]) -> pd.DataFrame:
+    """Return measures of several methods as a table.
+
+    Parameters
+    ----------
+    found : dict of dict
+        By method, what `measures` and `wrong_and_sure` return.
+    measures : iterable of str
+        Those that are listed, in their order.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each method and measure: fit, measure, value, se (its standard error) and floor
+        (its noise floor), NaN where it has none.
+    """
+    rows = [
+        (fit, name, given[name], given.get(f"{name}_se"), given.get(f"{name}_floor"))
+        for fit, given in found.items()
+        for name in measures
+        if name in given
+    ]
+    table = pd.DataFrame(rows, columns=["fit", "measure", "value", "se", "floor"])
+    return table.astype({"value": float, "se": float, "floor": float})
 
 
 def log_scores(y: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ import xarray as xr
 from ardvark.models import SHARED, ZOO, Problem
 
 from ..fits.datatree import COVARIATES, group, is_bare, pointwise
-from .statistic import PARAMETERS
+from .limits import PARAMETERS
 
 WEIGHTS = {
     "feature_weight": "the weight of",

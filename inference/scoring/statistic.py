@@ -1,79 +1,24 @@
 """A statistic: one measure of how far a fit is from the reference, declared in one place.
 
 The declaration holds how the statistic is computed, what a perfect method scores, how components
-are combined into one number, the noise floor, the limits of a verdict, and the columns of the
-table. To add a statistic, write a file in `statistics/`, a line in the registry there, and its
-words in `target/words.py`. Distances, table, report, documentation and verdicts then use it.
+are combined into one number, and the noise floor. To add a statistic, write a file in
+`statistics/`, a line in the registry there, and its words in `target/words.py`. Distances, report
+and documentation then show it; a verdict rests on it once it has a row in `limits.py`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..target import words
 from .draws import Kind
 
-Word = Literal["good", "rough", "bad", "unknown"]
-BEST_FIRST: tuple[Word, ...] = ("good", "unknown", "rough", "bad")
-"""Every word, in order."""
-QUOTABLE = ("eta", "feature_weight", "sample_weight", "primal_weight")
-"""Quantities whose means and intervals a reader may report. A limit applies to these unless it
-names others."""
-HIDES = 1.5
-"""Noise above so many times the limit hides a deviation of twice the limit. Such a deviation counts
-if what is measured of it is above the noise. Half a limit is left for its own noise, more than one
-of its sds: it counts in six of seven runs."""
-SURE = 2.51
-"""A verdict needs more certainty than a table of many numbers, in which one in twenty is beyond its
-95 % quantile. From the median to the 99.9 % quantile it is so many times as far as to the 95 %
-quantile, by Gumbel's law of maxima. Its tail is above that of a normal or of its absolute value."""
-PARAMETERS = ("scalar", "precision", "variable")
-"""What a model has besides weights: its bias, scales and precisions, and the vectors of a model of
-one's own."""
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The largest distance that is good for a purpose, and the largest that is rough.
-
-    Attributes
-    ----------
-    good, rough : float
-        Limits on the deviation from the score of a perfect method.
-    why : str
-        The reason for the limits, for a reader who reports the numbers.
-    quantities : tuple of str
-        The quantities whose distance is used; the worst of them counts.
-    order : int
-        If several limits of a purpose lead to the same word, the one with the smallest `order` is
-        reported.
-    needed : bool
-        Whether "good" needs a noise floor that does not hide a deviation of twice `good`. False
-        where another statistic sees the same defect with less noise.
-    """
-
-    good: float
-    rough: float
-    why: str
-    quantities: tuple[str, ...] = QUOTABLE
-    order: int = 0
-    needed: bool = True
-
-    def word(self, distance: "Distance") -> Word:
-        """Return the word for a distance: what is within its noise counts as none."""
-        deviation = distance.counted
-        if np.isnan(deviation) or (deviation <= self.good and self.hidden(distance)):
-            return "unknown"
-        return "good" if deviation <= self.good else "rough" if deviation <= self.rough else "bad"
-
-    def hidden(self, distance: "Distance") -> bool:
-        """Whether the noise of a distance could hide a deviation of twice the limit."""
-        return self.needed and not distance.bound <= HIDES * self.good
 
 
 class Distance(NamedTuple):
@@ -81,7 +26,7 @@ class Distance(NamedTuple):
 
     Attributes
     ----------
-    method, quantity, statistic : str
+    fit, quantity, statistic : str
         Which fit, what was compared, and how.
     value : float
         What was measured.
@@ -90,31 +35,28 @@ class Distance(NamedTuple):
     floor, typical : float
         The 95 % quantile and the median of that deviation for a second run of the reference, at
         the method's effective number of draws; NaN if the reference cannot be split in two.
-    inside : bool
-        Whether the value is within Monte Carlo error: the deviation is not above the floor.
     component : str
         The component that has the value, in words; "" if it is not that of one component.
     """
 
-    method: str
+    fit: str
     quantity: str
     statistic: str
     value: float
     deviation: float
     floor: float = float("nan")
     typical: float = float("nan")
-    inside: bool = False
     component: str = ""
 
     @property
-    def bound(self) -> float:
-        """What a second run of the reference exceeds once in a thousand times (`SURE`)."""
-        return self.typical + SURE * (self.floor - self.typical)
+    def inside(self) -> bool:
+        """Whether the value is within Monte Carlo error: the deviation is not above the floor."""
+        return bool(self.deviation <= self.floor)
 
-    @property
-    def counted(self) -> float:
-        """The deviation as a verdict counts it: 0 if it is not above `bound`."""
-        return 0.0 if self.deviation <= self.bound else self.deviation
+
+def distances_in(table: pd.DataFrame) -> list[Distance]:
+    """Return the rows of `Comparison.distances`, or of what it is joined to."""
+    return [Distance(*row) for row in table[list(Distance._fields)].itertuples(index=False)]
 
 
 # --- how far from perfect -------------------------------------------------------------------------
@@ -165,13 +107,6 @@ class Statistic:
         if the fit is right, where finite draws make this differ from `perfect`.
     apart : callable
         (value, perfect) -> deviation, 0 at best: `gap`, `factor` or `excess`.
-    limits : dict of Limit
-        By purpose (`purposes.py`): the limits that a verdict uses. If empty, the statistic
-        is shown but decides nothing.
-    columns : dict of int
-        By quantity that has a column in the table: the number of digits.
-    prefix : str
-        How the names of its columns begin, if not with its own name.
     halves : bool
         Whether the reference's own row shows it, for one half of the chains against the other.
     """
@@ -184,9 +119,6 @@ class Statistic:
     perfect: float = 0.0
     expected: Callable[[Any, Any], np.ndarray] | None = None
     apart: Callable[[ArrayLike, ArrayLike], np.ndarray] = gap
-    limits: Mapping[str, Limit] = field(default_factory=dict)
-    columns: Mapping[str, int] = field(default_factory=dict)
-    prefix: str = ""
     halves: bool = True
 
     def reduce(self, components: np.ndarray) -> np.ndarray:
@@ -216,8 +148,8 @@ class Statistic:
         """Return how far a value is from the perfect one."""
         return float(self.apart(value, self.perfect))
 
-    def distance(self, fit: Any, reference: Any, method: str = "", quantity: str = "") -> Distance:
-        """Return the distance of a fit from the reference, with its floor."""
+    def distance(self, fit: Any, reference: Any, name: str = "", quantity: str = "") -> Distance:
+        """Return the distance of the fit of that name from the reference, with its floor."""
         components = self.compute(fit, reference)
         right = np.full(components.shape, self.perfect)
         if self.expected is not None:
@@ -231,21 +163,7 @@ class Statistic:
         target = self.perfect if self.expected is None else float(self.reduce(right))
         deviation = float(self.apart(value, target))
         floor = UNKNOWN if np.isnan(deviation) else self.floor(self, fit, reference)
-        inside = bool(deviation <= floor[0])
-        return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)
-
-    @property
-    def meaning(self) -> str:
-        """What its columns mean; statistics with the same meaning are printed together."""
-        return words.MEANINGS.get(self.name, "")
-
-    def heading(self, quantity: str) -> str:
-        """Return the heading of the column of that quantity."""
-        return words.HEADINGS[self.name].format(quantity=quantity)
-
-    def column(self, quantity: str) -> str:
-        """Return the name of the column of that quantity."""
-        return f"{self.prefix or self.name}_{quantity}"
+        return Distance(name, quantity, self.name, value, deviation, *floor, component)
 
     def floor_text(self, floor: float) -> str:
         """Return a floor in words; "" if it is 0 or not known."""

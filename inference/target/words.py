@@ -150,41 +150,32 @@ STATISTICS = {
 HEADINGS = {
     "error": "error of {quantity}",
     "sd_ratio": "sd ratio of {quantity}",
-    "sd_ratio_worst": "worst sd ratio of {quantity}",
-    "coverage_50": "in 50 %",
     "coverage_90": "worst in 90 %",
-    "two_sample": "recognised",
     "difference": "P(y = 1) off by",
-    "agreement": "same class",
-    "row": "worst row off by",
-    "spearman": "rank correlation",
     "captured": "carried by its leading",
     "p_active": "P(effect) off by",
 }
-"""Of the columns of a statistic in the table."""
+"""Of the statistics that have a column in the table."""
 
-_TOGETHER = {
-    "error": (
+MEANINGS = {
+    "error inclusion": (
         "How far the posterior mean is from the reference's, in the reference's posterior "
-        "standard deviations; the component with the largest distance counts. The reference's "
-        "own row compares one half of its chains with the other half. For a binary feature mask,"
-        " it is the largest difference between two inclusion probabilities. `= floor`, here and "
-        "in the columns below, marks a distance that is within Monte Carlo error: with this many"
-        " draws, one in twenty reruns of the reference would score no better."
+        "standard deviations; the component with the largest distance counts. For a binary "
+        "feature mask, it is the largest difference between two inclusion probabilities."
     ),
     "sd_ratio sd_ratio_worst": (
         "The posterior standard deviation divided by the reference's; the median over "
-        "components. A method with a ratio below 1 is overconfident. It is not given for a "
-        "binary feature mask."
+        "components, and the component for which it is farthest from 1. A method with a ratio "
+        "below 1 is overconfident. It is not given for a binary feature mask."
     ),
     "coverage_50 coverage_90": (
-        "For eta: the share of the posterior, by the reference's draws, that lies in the method's "
+        "The share of the posterior, by the reference's draws, that lies in the method's "
         "own central 50 % intervals, on average over components, and in its central 90 % interval, "
         "of the component for which that is farthest from 90 %. A smaller share means that the "
         "method is overconfident."
     ),
     "two_sample": (
-        "For eta: the accuracy of a classifier trained to tell the method's draws from the "
+        "The accuracy of a classifier trained to tell the method's draws from the "
         "reference's. 0.5 is no better than a coin."
     ),
     "difference agreement row": (
@@ -205,6 +196,4 @@ _TOGETHER = {
         "unless another was asked for. The largest difference from the reference's."
     ),
 }
-"""By the statistics that are printed together."""
-MEANINGS = {name: text for names, text in _TOGETHER.items() for name in names.split()}
-"""What the columns of a statistic mean, for a reader of the table."""
+"""What a distance says, for its reader, by the statistics that are read together."""

@@ -26,8 +26,6 @@ from threadpoolctl import threadpool_limits
 
 from ardvark.inference.comparison.verdicts.findings import Finding, findings_of
 from ardvark.inference.comparison.verdicts.verdict import judged
-from ardvark.inference.scoring.distances import rows as rows_of
-from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.scoring.statistics import STATISTICS
 from lab import tables
 from lab.judge import judge, judge_second
@@ -45,7 +43,7 @@ class Tried(NamedTuple):
 
     kind: str
     severity: float
-    distances: list[Distance]
+    distances: pd.DataFrame
     findings: list[Finding]
 
 
@@ -67,11 +65,11 @@ def tried(
 
 def _of(trial: Trial, key: dict[str, Any]) -> list[Tried]:
     fits, distances = made(trial, key)
-    every, out = rows_of(distances), []
+    out = []
     for name, tree in fits.items():
         if name == "exact":
             continue
-        own = [d for d in every if d.method == name]
+        own = distances[distances["fit"] == name]
         size = 0.0 if name == "right" else severity(own)
         found = findings_of(tree, fits["exact"])
         out.append(Tried("right" if name == "right" else str(key["kind"]), size, own, found))
@@ -81,7 +79,7 @@ def _of(trial: Trial, key: dict[str, Any]) -> list[Tried]:
 def levels(fits: Iterable[Tried], chosen: Sequence[str]) -> list[str]:
     """Return the level of each fit by these statistics alone."""
     return [
-        judged([d for d in fit.distances if d.statistic in chosen], fit.findings).level
+        judged(fit.distances[fit.distances["statistic"].isin(chosen)], fit.findings).level
         for fit in fits
     ]
 

@@ -5,7 +5,7 @@
 
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -15,16 +15,14 @@ import pandas as pd
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.comparison.verdicts.verdict import Verdict, verdicts
 from ardvark.inference.fits.datatree import dataset, group, problem_dims
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.fits.selection import select
 from ardvark.inference.methods.run import facts
 from ardvark.inference.samplers.gibbs.method import SAMPLER_OF
+from ardvark.inference.scoring import limits
 from ardvark.inference.scoring.distances import measure
-from ardvark.inference.scoring.distances import rows as rows_of
-from ardvark.inference.scoring.statistic import Distance
 from lab import problems
 from lab.judge.wrong_posteriors import Arrays, Defect, Source, flat
 from lab.rows import Row
@@ -201,15 +199,10 @@ def chained(pool: Arrays, rows: np.ndarray) -> Arrays:
     return {n: x[rows].reshape(CHAINS, -1, *x.shape[1:]) for n, x in pool.items()}
 
 
-def severity(distances: Iterable[Distance]) -> float:
-    """Return the largest distance beyond its noise, in limits."""
-    found, measured = [0.0], {(d.quantity, d.statistic): d for d in distances}
-    for purpose in PURPOSES.values():
-        for statistic, limit in purpose.rests_on():
-            for quantity in limit.quantities:
-                if distance := measured.get((quantity, statistic.name)):
-                    found.append(distance.counted / limit.good)
-    return min(float(np.nanmax(found)), MOST)
+def severity(distances: pd.DataFrame) -> float:
+    """Return the largest distance of a fit beyond its noise, in limits."""
+    table = limits.judged(distances)
+    return min(float((table["counted"] / table["good"]).max()), MOST) if len(table) else 0.0
 
 
 def made(trial: Trial, key: Row) -> tuple[dict[str, xr.DataTree], pd.DataFrame]:
@@ -238,7 +231,7 @@ def made(trial: Trial, key: Row) -> tuple[dict[str, xr.DataTree], pd.DataFrame]:
 def judged(trial: Trial, key: Row) -> Row:
     """Return what is said of one kind of defect in all its sizes, and of a right fit."""
     fits, distances = made(trial, key)
-    said, measured, kind = verdicts(fits, "exact", distances), rows_of(distances), str(key["kind"])
+    said, kind = verdicts(fits, "exact", distances), str(key["kind"])
     row: Row = {"as": fits["right"].attrs["method"], "right": said["right"].level}
     row["right words"] = " ".join(said["right"].words.values())
     row["right reason"] = "; ".join(said["right"].reasons)
@@ -246,7 +239,7 @@ def judged(trial: Trial, key: Row) -> Row:
     for size in range(4):
         name = str(size)
         row[f"level {name}"] = said[name].level
-        row[f"severity {name}"] = severity(d for d in measured if d.method == name)
+        row[f"severity {name}"] = severity(distances[distances["fit"] == name])
         if kind == "stuck chains":
             rhat = group(fits[name], "mixing")["rhat"].values
             row[f"severity {name}"] = (float(np.nanmax(rhat)) - 1.0) / LIMIT_OF_RHAT

@@ -23,6 +23,7 @@ import ardvark as av
 from ardvark.inference import read as read_fit
 from ardvark.inference import save
 from ardvark.inference.fits.datatree import group
+from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.fits.selection import select_at
 from ardvark.inference.scoring.quantities import has_draws
 from ardvark.models import Problem
@@ -62,10 +63,11 @@ def rows_of(block: Block, fits_in: Path, one_core: bool = False) -> list[Row]:
         tree, distances = fits[cell.label], comparison.distances
         told: Row = sizes | went(tree)
         if has_draws(tree):
-            own = distances[distances["method"] == cell.label]
+            own = distances[distances["fit"] == cell.label]
             told |= numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
             told["p_between"] = between(tree, fits.get(cell.label.rpartition(", ")[0]))
-        told["rhat_eta"] = comparison.table.loc[cell.label, "rhat_eta"]
+            if tree.attrs["kind"] == "mcmc":
+                told["rhat_eta"] = mixing_of(tree).only("eta").rhat.value
         told["verdict"] = comparison.verdict[cell.label].level
         found.append(row(block, cell, **told))
     return found

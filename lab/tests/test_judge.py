@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from scipy import stats
 
+from ardvark.inference.scoring.distances import frame
 from ardvark.inference.scoring.statistic import Distance
 from lab import rows, tables
 from lab.judge import ablation, judge, judge_right, judge_second, known_moments, report
@@ -146,10 +147,10 @@ def tried(kind, **off):
     """Return a fit whose distances, by statistic of eta, are so many limits beyond their noise."""
     limits = {"error": 0.25, "coverage_90": 0.06, "sd_ratio_worst": 0.223}
     found = [
-        Distance("fit", "eta", name, 0.0, off.get(name, 0.0) * limit, 0.0, 0.0, name not in off)
+        Distance("fit", "eta", name, 0.0, off.get(name, 0.0) * limit, 0.0, 0.0)
         for name, limit in limits.items()
     ]
-    return ablation.Tried(kind, 0.0 if kind == "right" else 3.0, found, [])
+    return ablation.Tried(kind, 0.0 if kind == "right" else 3.0, frame(found), [])
 
 
 def test_of_two_statistics_that_see_the_same_defect_one_is_chosen():

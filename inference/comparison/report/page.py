@@ -6,12 +6,11 @@ choice or a panel.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -21,11 +20,12 @@ from ...checks.sensitivity import BASELINE, Sensitivity
 from ...fits import datatree
 from ...fits.covariates import covariates_beside
 from ...fits.diagnostics import khat_limit
-from ...fits.effects import effects, leading, printed, selected_beside, towards
+from ...fits.effects import effects, leading, selected_beside, towards
+from ...fits.effects import printed as in_words
 from ...fits.selection_text import counted, selection_text
-from ...scoring.columns import FLOOR, Column, groups, table_text
-from ...scoring.distances import rows as rows_of
+from ...scoring.columns import COLUMNS, FLOOR, PRINTED, groups
 from ...scoring.statistics import STATISTICS
+from ...target.words import MEANINGS
 from ..verdicts.saying import Level
 from ..verdicts.verdict import Verdict
 from .figures import FIGURES, Kind
@@ -53,8 +53,6 @@ PARTS: tuple[tuple[Kind, ...], ...] = (
 LEADING = 12
 """Features in the first table."""
 _NARROW = 4  # methods in a table of which three fit side by side on paper
-Text = Callable[[str, str], str]
-"""What is said of a cell, by its row and column; "" for nothing."""
 
 
 @cache
@@ -79,6 +77,7 @@ def _template(name: str = "page") -> "Template":
 
 def page(
     table: pd.DataFrame,
+    printed: pd.DataFrame,
     pictures: Mapping[Kind, Picture],
     fits: Mapping[str, xr.DataTree] | None = None,
     *,
@@ -96,8 +95,8 @@ def page(
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        `Comparison.table`.
+    table, printed : pandas.DataFrame
+        `Comparison.table`, and `Comparison.printed`.
     pictures : dict of Picture
         Shown above the table, by kind.
     fits : dict of DataTree, optional
@@ -107,7 +106,7 @@ def page(
     verdicts : dict of Verdict, optional
         What each fit may be used for; the first section.
     distances : DataFrame, optional
-        `Comparison.distances`: every distance, folded, and the noise floors in the table.
+        `Comparison.distances`: every distance with its noise floor, folded.
     reference : str, optional
         The row the errors are measured against.
     problem : Problem, optional
@@ -147,14 +146,15 @@ def page(
         first=first,
         alone=len(table[table["kind"] != "baseline"]) == 1,
         predicts=(verdicts or {}).get(first, Verdict({})).model,
-        features=_plain(printed(leading(known, LEADING))) if len(known) else None,
+        features=_grid(in_words(leading(known, LEADING)), None) if len(known) else None,
         unit="" if known.empty else f"{known.attrs['unit']}{towards(known)}",
         counted=counted(fits[first]) if first in fits else "",
         threshold=known.attrs.get("threshold"),
         figures=[[drawn[k] for k in kinds if k in drawn] for kinds in PARTS],
-        scorecard=_scorecard(table, reference, distances),
+        scorecard=_scorecard(printed, reference, table),
         reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
         meanings=_meanings(),
+        statistics=[(", ".join(names.split()), told) for names, told in MEANINGS.items()],
         khat={"draws": largest, "limit": khat_limit(largest)},
         distances=None if distances is None or not len(distances) else _distances(distances),
         selection={m: words for m, tree in fits.items() if (words := selection_text(tree))},
@@ -170,10 +170,10 @@ def page(
 
 
 def short(
-    title: str, verdicts: Mapping[str, Verdict], table: pd.DataFrame, reference: str | None
+    title: str, verdicts: Mapping[str, Verdict], printed: pd.DataFrame, reference: str | None
 ) -> str:
     """Return a comparison for a notebook: the verdicts, with the table folded below them."""
-    card = _scorecard(table, reference)
+    card = _scorecard(printed, reference)
     return _template().render(short=True, title=title, verdicts=verdicts, scorecard=card)
 
 
@@ -249,9 +249,7 @@ def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | Non
 
 def _meanings() -> list[tuple[str, str]]:
     """Return (headings, meaning) of the printed columns; those read together share an entry."""
-    found = {meaning: "; ".join(c.heading for c in together if c.heading)
-             for meaning, together in groups().items()}  # fmt: skip
-    return [(headings, meaning) for meaning, headings in found.items() if headings]
+    return [("; ".join(c.heading for c in group), meaning) for meaning, group in groups().items()]
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -262,7 +260,7 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
     cells = found.assign(text=[_cell(row) for row in found.to_dict("records")])
     shown = cells.pivot_table(
         index=["quantity", "statistic"],
-        columns="method",
+        columns="fit",
         values="text",
         aggfunc="first",
         sort=False,
@@ -270,11 +268,6 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
     quantities = found["quantity"].unique()
     order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
     shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
-    return _grid(shown, None)
-
-
-def _plain(shown: pd.DataFrame) -> dict[str, Any]:
-    """Return a table of strings as it is, one line a row."""
     return _grid(shown, None)
 
 
@@ -292,62 +285,48 @@ def _cell(row: Mapping[Any, Any]) -> str:
     value = f"{row['value']:.3g}"
     if pd.isna(row["floor"]):
         return value
-    return f"{value} {FLOOR}" if row["inside"] else f"{value} ({row['floor']:.2g})"
-
-
-def _scorecard(
-    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
-) -> dict[str, Any]:
-    """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
-    columns = {c.heading: c for together in groups().values() for c in together if c.heading}
-    floors = {}
-    for d in [] if distances is None else rows_of(distances):
-        statistic = STATISTICS[d.statistic]
-        if noise := statistic.floor_text(d.floor):
-            floors[d.method, statistic.column(d.quantity)] = f"({noise})"
-    return _grid(
-        table_text(table),
-        reference,
-        lambda heading: columns[heading].section if heading in columns else "",
-        lambda heading, method: _told(columns.get(heading), table, method),
-        lambda heading, method: floors.get((method, getattr(columns.get(heading), "name", "")), ""),
+    return (
+        f"{value} {FLOOR}" if row["deviation"] <= row["floor"] else f"{value} ({row['floor']:.2g})"
     )
 
 
-def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:
-    """Return the number in a cell with more digits than are printed, "" if it is a word."""
-    value = None if column is None else table[column.name].get(method)
-    number = isinstance(value, (int, float, np.number)) and not np.isnan(value)
-    return f"{value:.6g}" if number else ""
+def _scorecard(
+    printed: pd.DataFrame, reference: str | None, table: pd.DataFrame | None = None
+) -> dict[str, Any]:
+    """Return the table by the sections of its columns, with more digits under the pointer."""
+    numbers = {}
+    for column in [] if table is None else COLUMNS:
+        if column.digits is not None:
+            known = table[column.name].dropna().items()
+            numbers |= {(column.heading, str(m)): f"{value:.6g}" for m, value in known}
+    return _grid(printed, reference, {c.heading: c.section for c in PRINTED}, numbers)
 
 
 def _grid(
     shown: pd.DataFrame,
     reference: str | None,
-    section: Callable[[str], str] = lambda heading: "",
-    told: Text = lambda heading, method: "",
-    beside: Text = lambda heading, method: "",
+    sections: Mapping[str, str] | None = None,
+    numbers: Mapping[tuple[str, str], str] | None = None,
 ) -> dict[str, Any]:
     """Return a table of strings, one column a method, as the template takes it.
 
-    `section` names the group of a row. `told` and `beside` return the number that is shown when the
-    pointer is over a cell, and the small print in it.
+    `sections` names the groups of rows, by heading. `numbers` are shown under the pointer, by
+    heading and method, where they differ from what is printed.
     """
     marked = {str(m): "reference" if m == reference else "" for m in shown.columns}
 
     def cell(heading: str, method: str, value: str) -> dict[str, str]:
-        small = beside(heading, method)
-        number = told(heading, method) or value
-        title = f"{method}, {heading}: {number}" + (f", noise {small}" if small else "")
         css = f"{marked[method]} {'bad' if value in _BAD else ''}".strip()
-        small = small if value != FLOOR else ""
-        return {"text": value, "css": css, "title": title if value else "", "small": small}
+        number = (numbers or {}).get((heading, method), value)
+        title = f"{method}, {heading}: {number}" if value else ""
+        return {"text": value, "css": css, "title": title}
 
-    sections: list[tuple[str, list[Any]]] = []
+    grouped: list[tuple[str, list[Any]]] = []
     for heading, values in ((str(h), row) for h, row in shown.iterrows()):
-        if not sections or section(heading) != sections[-1][0]:
-            sections.append((section(heading), []))
+        section = (sections or {}).get(heading, "")
+        if not grouped or section != grouped[-1][0]:
+            grouped.append((section, []))
         cells = [cell(heading, str(m), value) for m, value in values.items()]
-        sections[-1][1].append((heading, cells))
+        grouped[-1][1].append((heading, cells))
     columns = [{"name": name, "css": css} for name, css in marked.items()]
-    return {"columns": columns, "sections": sections}
+    return {"columns": columns, "sections": grouped}

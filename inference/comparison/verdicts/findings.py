@@ -23,7 +23,7 @@ from ...fits.datatree import group
 from ...fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ...fits.selection import summary
 from ...samplers.exact.rule import SAMPLERS
-from ...scoring.statistic import BEST_FIRST, Word
+from ...scoring.limits import BEST_FIRST, Word
 from ...target.reasons import Reason, told
 from . import remedies
 from .purposes import Purpose

@@ -1,15 +1,12 @@
 """What a fit may be used for: the registry of purposes, one declaration each.
 
-To add one, put a `Purpose` into `PURPOSES` and its words into `target/words.py`; verdicts, their
-sentences, tables and the page follow. What it rests on are limits of statistics: those that name it
-(`scoring/statistics/`), and those that it brings.
+To add one, put a `Purpose` into `PURPOSES`, the rules that decide it into `scoring/limits.py` and
+its words into `target/words.py`; verdicts, their sentences, tables and the page follow.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ...scoring.statistic import Limit, Statistic, Word
-from ...scoring.statistics import STATISTICS
+from ...scoring.limits import Word
 from ...target import words
 
 
@@ -26,15 +23,12 @@ class Purpose:
         Other purposes. A finding that caps one of them caps this one as well.
     main : bool
         Whether a reader comes for it: a fit is not to be used if no purpose of this kind can be.
-    limits : dict of Limit
-        By statistic: limits in addition to those that the statistics declare.
     """
 
     name: str
     within: str = ""
     capped_with: tuple[str, ...] = ()
     main: bool = False
-    limits: Mapping[str, Limit] = field(default_factory=dict)
 
     @property
     def meaning(self) -> str:
@@ -49,12 +43,6 @@ class Purpose:
     def said(self, word: Word) -> str | None:
         """Return its own clause of a word, None if it has none."""
         return words.PURPOSES[self.name].get(word)
-
-    def rests_on(self) -> list[tuple[Statistic, Limit]]:
-        """Return every limit that decides its word, each with its statistic."""
-        found = [(s, s.limits[self.name]) for s in STATISTICS.values() if self.name in s.limits]
-        found += [(s, self.limits[s.name]) for s in STATISTICS.values() if s.name in self.limits]
-        return found
 
 
 PURPOSES: dict[str, Purpose] = {

@@ -14,7 +14,7 @@ import xarray as xr
 from ardvark.models import Problem
 
 from ...methods.registry import BACKENDS, applicable
-from ...scoring.statistic import Word
+from ...scoring.limits import Word
 from ...target import words
 from ...target.reasons import Reason
 from .findings import Basis

@@ -1,7 +1,7 @@
 """What a fit may be used for, in words: the verdict.
 
 Each purpose (`purposes.py`) is "good", "rough", "bad" or "unknown". A word is the worst of what the
-distances from the reference say (`Statistic.limits`) and of what the diagnostics of the fit itself
+distances from the reference say (`scoring/limits.py`) and of what the diagnostics of the fit itself
 allow (`findings.py`). A distance within its noise counts as 0. If the noise is so large that a
 defect of twice the limit would not show, the word is "unknown". Without a reference that can be
 believed the distances say nothing.
@@ -28,15 +28,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ...scoring.distances import rows
-from ...scoring.statistic import BEST_FIRST, Distance, Word
+from ...scoring.distances import frame
+from ...scoring.limits import BEST_FIRST, Word
+from ...scoring.limits import judged as by_limits
+from ...scoring.statistic import distances_in
+from ...scoring.statistics import STATISTICS
 from ...target.reasons import Reason
 from .findings import FEW, Basis, Finding, agreeing, findings_of, too_few, why_not
-from .purposes import PURPOSES, Purpose
+from .purposes import PURPOSES
 from .remedies import EXACT, Remedy
 from .saying import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
 
@@ -146,13 +148,13 @@ def verdicts(
     findings = {name: findings_of(tree, exact) for name, tree in fits.items()}
     doubt = None if reference is None else _doubt(reference, fits[reference], findings[reference])
     compared = reference is not None and doubt is None
-    measured = [] if distances is None else rows(distances)
+    measured = frame([]) if distances is None else distances
     models, out = models or {}, {}
     for name, tree in fits.items():
         model = models.get(name, "")
         if compared and name != reference:
-            distances_of_fit = [d for d in measured if d.method == name]
-            out[name] = judged(distances_of_fit, findings[name], model=model)
+            own = measured[measured["fit"] == name]
+            out[name] = judged(own, findings[name], model=model)
         elif name != reference:
             out[name] = _alone(tree, findings[name], doubt, None, model)
     if reference is not None:
@@ -172,8 +174,8 @@ def _alone(
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
         beside = Finding(doubt or missing, "unknown", remedy=None if doubt else EXACT)
-        return judged([], [*findings, beside], "nothing", model=model)
-    return judged([], findings, "chains" if agrees is None else "opinion", agrees, model)
+        return judged(frame([]), [*findings, beside], "nothing", model=model)
+    return judged(frame([]), findings, "chains" if agrees is None else "opinion", agrees, model)
 
 
 def _doubt(reference: str, tree: xr.DataTree, findings: Sequence[Finding]) -> Reason | None:
@@ -185,7 +187,7 @@ def _doubt(reference: str, tree: xr.DataTree, findings: Sequence[Finding]) -> Re
 
 
 def judged(
-    distances: Sequence[Distance],
+    distances: pd.DataFrame,
     findings: Sequence[Finding],
     basis: Basis = "distances",
     agrees: str | None = None,
@@ -195,8 +197,8 @@ def judged(
 
     Parameters
     ----------
-    distances : sequence of Distance
-        Of this fit.
+    distances : DataFrame
+        The rows of `Comparison.distances` that are of this fit.
     findings : sequence of Finding
     basis : {"distances", "chains", "opinion", "nothing"}
         What it rests on; without distances an exact sampler's draws count as good.
@@ -206,11 +208,12 @@ def judged(
         Whether the model predicts better than plain classifiers.
     """
     if too_few(findings):
-        distances = []  # not even the noise is known
+        distances = frame([])  # not even the noise is known
     assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
-    measured, by_distance = _measured(distances, assumed)
-    hidden = [name for name, word in measured.items() if distances and word == "unknown"]
-    hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
+    worst = _worst_of_each_purpose(distances)
+    measured: dict[str, Word] = {n: w.word if (w := worst.get(n)) else assumed for n in PURPOSES}
+    by_distance = [said for said in worst.values() if said.word != "good"]
+    hidden = [name for name, said in worst.items() if said.word == "unknown"]
     words = _capped(measured, findings)
     level = _level(measured, words, basis, bool(hidden))
     few = [f for f in findings if f.reason.code in FEW]
@@ -282,16 +285,11 @@ def _forbids(finding: Finding) -> bool:
 
 
 class _Said(NamedTuple):
-    """A word and its reason. Ties: the largest excess is reported.
-
-    `decides`: with it a main purpose cannot be used. `size`: first the place of its limit,
-    `Limit.order`, then how far it is beyond that.
-    """
+    """A word and its reason; with one that `decides`, a main purpose cannot be used."""
 
     word: Word
     reason: Reason
     decides: bool
-    size: tuple[int, float] = (0, 0.0)
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
@@ -302,29 +300,22 @@ def _worst(words: Sequence[Word]) -> Word:
     return max(words, key=BEST_FIRST.index)
 
 
-def _measured(distances: Sequence[Distance], assumed: Word) -> tuple[dict[str, Word], list[_Said]]:
-    """Return what the distances say of each purpose, and the reason where that is not good."""
-    words: dict[str, Word] = {}
-    reasons: list[_Said] = []
+def _worst_of_each_purpose(distances: pd.DataFrame) -> dict[str, _Said]:
+    """Return the worst that a distance says of each purpose, where there are any, and its reason.
+
+    Of equal words the first in `Limit.order` is told, and of these what is farthest beyond.
+    """
+    table = by_limits(distances)
+    table = table.assign(rank=table["word"].map(BEST_FIRST.index))
+    table = table.sort_values(["rank", "order", "excess"], ascending=[False, True, False],
+                              kind="stable")  # fmt: skip
+    found = {}
     for purpose in PURPOSES.values():
-        seen = _said(purpose, distances)
-        words[purpose.name] = _worst([s.word for s in seen]) if seen else assumed
-        if seen and words[purpose.name] != "good":
-            reasons.append(max(seen, key=lambda s: (BEST_FIRST.index(s.word), *s.size)))
-    return words, reasons
-
-
-def _said(purpose: Purpose, distances: Sequence[Distance]) -> list[_Said]:
-    """Return what each limit of a purpose says of each quantity."""
-    out, measured = [], {(d.quantity, d.statistic): d for d in distances}
-    for statistic, limit in purpose.rests_on():
-        for quantity in limit.quantities:
-            distance = measured.get((quantity, statistic.name))
-            if distance is None or np.isnan(distance.deviation):
-                continue
-            word, text = limit.word(distance), statistic.words(distance)
-            code = "hidden" if word == "unknown" else "distance"
-            decides = purpose.main and word in ("rough", "bad")
-            size = (-limit.order, distance.counted / limit.rough)
-            out.append(_Said(word, Reason(code, {"text": text}), decides, size))
-    return out
+        own = table[table["purpose"] == purpose.name]
+        if own.empty:
+            continue
+        (distance,), word = distances_in(own[:1]), own["word"].iloc[0]
+        code = "hidden" if word == "unknown" else "distance"
+        reason = Reason(code, {"text": STATISTICS[distance.statistic].words(distance)})
+        found[purpose.name] = _Said(word, reason, purpose.main and word in ("rough", "bad"))
+    return found

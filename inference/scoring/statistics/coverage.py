@@ -16,14 +16,14 @@ and the normal deviations are bent by Cornish and Fisher's expansion: the lowest
 farther off than the highest.
 """
 
-import dataclasses
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale, size
-from ..statistic import PARAMETERS, UNKNOWN, Limit, Statistic
+from ..statistic import UNKNOWN, Statistic
 
 
 def interval(draws: Draws, share: float) -> np.ndarray:
@@ -53,7 +53,7 @@ def _inside(reference: ReferenceDraws, share: float) -> np.ndarray:
     return inside(reference, interval(reference, share))[:, reference.moves].astype(float)
 
 
-def declared(name: str, share: float, **given: Limit) -> Statistic:
+def declared(name: str, share: float, over: Literal["mean", "worst"]) -> Statistic:
     """Return the statistic for the central interval that contains a given share."""
     terms = OfAverage(partial(_inside, share=share))
 
@@ -69,7 +69,7 @@ def declared(name: str, share: float, **given: Limit) -> Statistic:
         M = size(fit, reference, terms.known(reference)[1])
         return own * max(0.0, 1.0 - 2.0 / (M + 1.0))
 
-    def noise(statistic: Statistic, fit: Draws, reference: ReferenceDraws) -> tuple[float, float]:
+    def noise(_: Statistic, fit: Draws, reference: ReferenceDraws) -> tuple[float, float]:
         """Return floor and median of the deviation of a second run."""
         blocks, own = terms.known(reference)
         if blocks is None:
@@ -78,53 +78,18 @@ def declared(name: str, share: float, **given: Limit) -> Statistic:
         shift = r * reference.once((name, "halves"), lambda: reference.contrast @ blocks)
         skew = (1.0 - 2.0 * share) / (6.0 * share * (1.0 - share)) * (2.0 - 1.0 / (4.0 * r * r))
         bent = shift + skew * (shift**2 - np.mean(shift**2, axis=0))  # (REPEATS, k)
-        worst = statistic.over == "worst"
-        return floor(np.abs(bent).max(axis=1) if worst else np.abs(bent.mean(axis=1)))
+        return floor(np.abs(bent).max(axis=1) if over == "worst" else np.abs(bent.mean(axis=1)))
 
     return Statistic(
         name=name,
         of="continuous",
         compute=partial(coverage, share=share),
-        over="mean",
+        over=over,
         perfect=share,
         expected=expected,
         floor=noise,
-        limits=given,
-        columns={"eta": 2},
     )
 
 
-COVERAGE_50 = declared(
-    "coverage_50",
-    0.5,
-    uncertainty=Limit(
-        0.09,
-        0.19,
-        "At 0.8 times the right sd, 41 % of the posterior lies in the central 50 % interval; at "
-        "0.6 times, 31 %; at 1.25 times, 60 %.",
-        order=3,
-    ),
-)
-COVERAGE_90 = dataclasses.replace(
-    declared("coverage_90", 0.9),
-    over="worst",
-    limits={
-        "uncertainty": Limit(
-            0.06,
-            0.22,
-            "At 1.25 times the right sd, 96 % of the posterior lies in the central 90 % interval; "
-            "at 0.85 times, 84 %; at 0.6 times, 68 %. Of a component that is shifted by 1 sd, 74 % "
-            "does. An interval that is too narrow is judged more strictly than one that is too "
-            "wide, which can be off by 0.1 at most.",
-            order=2,
-        ),
-        "parameters": Limit(
-            0.06,
-            0.22,
-            "The same for the bias, the scales and the precisions.",
-            quantities=PARAMETERS,
-            order=2,
-        ),
-    },
-)
-"""Of the worst component."""
+COVERAGE_50 = declared("coverage_50", 0.5, "mean")
+COVERAGE_90 = declared("coverage_90", 0.9, "worst")

@@ -8,11 +8,9 @@ it, and its error is infinite otherwise.
 
 import numpy as np
 
-from ardvark.models import SHARED
-
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage
-from ..statistic import PARAMETERS, Limit, Statistic
+from ..statistic import Statistic
 
 MEAN = OfAverage(ReferenceDraws.standardised)
 
@@ -40,20 +38,6 @@ ERROR = Statistic(
     compute=error,
     over="worst",
     floor=MEAN,
-    limits={
-        "means": Limit(
-            0.25,
-            1.0,
-            "A 90 % interval around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
-        ),
-        "parameters": Limit(
-            0.25,
-            1.0,
-            "The same for the bias, the scales and the precisions.",
-            quantities=PARAMETERS,
-        ),
-    },
-    columns=dict.fromkeys(SHARED, 2),
 )
 
 INCLUSION = Statistic(
@@ -62,15 +46,4 @@ INCLUSION = Statistic(
     compute=inclusion,
     over="worst",
     floor=OfAverage(lambda reference: reference.flat),
-    limits={
-        "selection": Limit(
-            0.1,
-            0.3,
-            "The same for inclusion probabilities, in models with a feature mask.",
-            quantities=("feature_weight",),
-            order=1,
-        )
-    },
-    prefix=ERROR.name,
 )
-"""The error of a mask, shown in the column of `ERROR`."""

@@ -8,7 +8,7 @@ import xarray as xr
 from ...fits.datatree import group
 from ..draws import REPEATS
 from ..floors import floor
-from ..statistic import Limit, Statistic
+from ..statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,4 @@ P_ACTIVE = Statistic(
     compute=differences,
     over="worst",
     floor=noise,
-    limits={
-        "selection": Limit(
-            0.1,
-            0.3,
-            "A feature whose P(effect) is 0.4 is then reported at 0.5 at most; or at 0.7 at most.",
-            quantities=("selection",),
-        )
-    },
-    columns={"selection": 2},
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..draws import Draws
 from ..floors import OfAverage, OfMeans
-from ..statistic import Limit, Statistic
+from ..statistic import Statistic
 
 
 def difference(p: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -29,18 +29,6 @@ DIFFERENCE = Statistic(
     of="probability",
     compute=_DIFFERENCE.compute,
     floor=_DIFFERENCE,
-    limits={
-        "predictions": Limit(
-            0.02,
-            0.15,
-            "A difference of 0.02 costs at most 0.001 of the log score where P is near one half. "
-            "Above 0.02 only the classes may be right. From 0.15 on, P says something else "
-            "altogether: that is about the difference between a coin and a probability of two "
-            "thirds.",
-            quantities=("probability",),
-        )
-    },
-    columns={"probability": 3},
 )
 
 AGREEMENT = Statistic(
@@ -49,17 +37,6 @@ AGREEMENT = Statistic(
     compute=_AGREEMENT.compute,
     floor=_AGREEMENT,
     perfect=1.0,
-    limits={
-        "predictions": Limit(
-            0.05,
-            0.10,
-            "A plain classifier would put about one row in ten into another class.",
-            quantities=("probability",),
-            order=1,
-            needed=False,  # rows near one half change class at no cost; `row` sees the others
-        )
-    },
-    columns={"probability": 3},
 )
 
 ROW = Statistic(
@@ -68,15 +45,4 @@ ROW = Statistic(
     compute=apart,
     over="worst",
     floor=OfAverage(lambda reference: reference.flat[:, reference.moves]),
-    limits={
-        "predictions": Limit(
-            0.1,
-            0.5,
-            "P of 0.45 is then reported as 0.55 at most. From one half on, a sure row may be in "
-            "the other class.",
-            quantities=("probability",),
-            order=2,
-        )
-    },
-    columns={"probability": 3},
 )

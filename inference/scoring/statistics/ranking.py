@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from ..floors import OfMeans
-from ..statistic import Limit, Statistic
+from ..statistic import Statistic
 
 LEADING = 10
 """Number of leading components; at most half of all components."""
@@ -53,17 +53,6 @@ SPEARMAN = Statistic(
     compute=_SPEARMAN.compute,
     floor=_SPEARMAN,
     perfect=1.0,
-    limits={
-        "ranking": Limit(
-            0.2,
-            0.5,
-            "The rank correlation with the reference's order is then at least 0.8; or 0.5.",
-            quantities=("ranking",),
-            order=1,
-            needed=False,
-        )
-    },
-    columns={"ranking": 2},
 )
 
 CAPTURED = Statistic(
@@ -72,13 +61,4 @@ CAPTURED = Statistic(
     compute=_CAPTURED.compute,
     floor=_CAPTURED,
     perfect=1.0,
-    limits={
-        "ranking": Limit(
-            0.1,
-            0.4,
-            "Of ten equally large features, one is missed; or four.",
-            quantities=("ranking",),
-        )
-    },
-    columns={"ranking": 2},
 )

@@ -10,11 +10,9 @@ import dataclasses
 
 import numpy as np
 
-from ardvark.models import SHARED
-
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale
-from ..statistic import PARAMETERS, UNKNOWN, Limit, Statistic, factor
+from ..statistic import UNKNOWN, Statistic, factor
 from .error import silent
 
 
@@ -65,7 +63,6 @@ SD_RATIO = Statistic(
     perfect=1.0,
     apart=factor,
     floor=_SQUARES,
-    columns=dict.fromkeys(SHARED, 2),
 )
 
 SD_RATIO_WORST = dataclasses.replace(
@@ -73,23 +70,5 @@ SD_RATIO_WORST = dataclasses.replace(
     name="sd_ratio_worst",
     over="worst",
     floor=noise_of_worst,
-    limits={
-        "uncertainty": Limit(
-            float(np.log(1.25)),
-            float(np.log(1.0 / 0.6)),
-            "The same of the worst component: intervals are read one by one. What lies in the 90 % "
-            "interval shows such a defect with less noise where tails are heavy.",
-            order=1,
-            needed=False,
-        ),
-        "parameters": Limit(
-            float(np.log(1.25)),
-            float(np.log(1.0 / 0.6)),
-            "The same for the bias, the scales and the precisions.",
-            quantities=PARAMETERS,
-            needed=False,
-        ),
-    },
-    columns={"eta": 2},
 )
 """The same of the component that is farthest from 1."""

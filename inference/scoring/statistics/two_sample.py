@@ -24,7 +24,7 @@ from scipy import stats
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import LEVEL
-from ..statistic import UNKNOWN, Limit, Statistic, excess
+from ..statistic import UNKNOWN, Statistic, excess
 
 COMPONENTS = 40
 LARGEST = 1000
@@ -151,16 +151,5 @@ TWO_SAMPLE = Statistic(
     floor=noise,
     perfect=0.5,
     apart=excess,
-    limits={
-        "uncertainty": Limit(
-            0.25,
-            0.5,
-            "A classifier recognises three draws in four of two normals that are 1.35 sds apart. "
-            "The accuracy grows with the number of components, so alone it never gives the word "
-            "bad.",
-            order=5,
-        )
-    },
-    columns={"eta": 2},
     halves=False,
 )

@@ -27,7 +27,7 @@ def draws(shift=0.0, scale=1.0, bias=0.0):
 
 
 def of_other(comparison):
-    return comparison.distances.query("method == 'other'")
+    return comparison.distances.query("fit == 'other'")
 
 
 def beside(**changes):

@@ -15,9 +15,8 @@ from sklearn.svm import SVC
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.entry import reference_of
-from ardvark.inference.comparison.rows import computation
 from ardvark.inference.scoring.baselines import baselines
-from ardvark.inference.scoring.columns import COLUMNS, table_text
+from ardvark.inference.scoring.columns import COLUMNS, DISTANCES, table_text
 from ardvark.inference.scoring.held_out import measures
 from ardvark.inference.scoring.statistic import Distance
 from tests.inference.methods.foreign import paper_variables
@@ -95,7 +94,7 @@ def test_errors_worked_out_by_hand(problem):
     assert table.loc["b", "error_eta"] == pytest.approx(1.0 / all_chains)
     assert table.loc["b", "sd_ratio_eta"] == pytest.approx(1.0)
     # a Markov chain's diagnostics are not for an approximation, whose draws are independent
-    assert pd.isna(table.loc["b", ["rhat", "rhat_eta", "ess_bulk", "divergences"]]).all()
+    assert pd.isna(table.loc["b", ["rhat", "ess_bulk", "ess_tail", "divergences"]]).all()
 
 
 def test_the_reference_is_the_first_converged_chain(problem):
@@ -155,21 +154,25 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
 def test_every_distance_and_its_floor_are_kept(problem):
     fits = {"exact": made(problem), "again": made(problem, number=1)}
     found = av.compare(fits, problem=problem)
-    rows = found.distances.set_index(["method", "quantity", "statistic"])
+    rows = found.distances.set_index(["fit", "quantity", "statistic"])
     for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight"):
         row = rows.loc[("again", quantity, "sd_ratio")]
         assert row["value"] > 0.0
         assert row["floor"] > 0.0
-    assert tuple(found.distances.columns) == Distance._fields
+    assert set(found.distances) == {*Distance._fields, "limit"}
+    assert rows.loc["again", "eta", "error"]["limit"] == 0.25
+    assert np.isnan(rows.loc["again", "eta", "sd_ratio"]["limit"])
     assert rows.index.is_unique
     assert re.fullmatch(r"eta\[\d+\]", rows.loc["again", "eta", "error"]["component"])
     assert rows.loc["exact"]["floor"].isna().all()
-    # the table has the same numbers, 0 beyond the floor where they are inside
-    for statistic in ("error", "sd_ratio", "coverage_90", "two_sample"):
-        row, name = rows.loc[("again", "eta", statistic)], f"{statistic}_eta"
-        assert found.table.loc["again", name] == row["value"]
-        beyond = 0.0 if row["inside"] else row["deviation"]
-        assert found.table.loc["again", f"{name}_beyond"] == beyond
+    # the table has the same numbers; in print, what is inside its floor is none
+    for column, pair in DISTANCES.items():
+        if ("again", *pair) in rows.index:
+            row = rows.loc[("again", *pair)]
+            assert found.table.loc["again", column] == row["value"]
+            (heading,) = (c.heading for c in COLUMNS if c.name == column)
+            inside = row["deviation"] <= row["floor"]
+            assert (found.printed.loc[heading, "again"] == "= floor") == inside
 
 
 def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
@@ -181,29 +184,6 @@ def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
     counted = ((posterior >= low) & (posterior <= high)).mean(axis=(0, 1)).min()
     assert table.loc["narrow", "coverage_90_eta"] == pytest.approx(counted, abs=1e-12)
     assert counted < 0.2
-
-
-def test_the_bits_of_masks_by_counting():
-    """Two masks: the largest error and spread of any bit, and how many never moved."""
-    on = rng(5).random((3, 200, 4)) < [0.2, 0.5, 0.8, 0.4]
-    on[..., 2], on[0, :, 1] = True, False
-    other = rng(6).random((3, 200, 2)) < 0.5
-    other[..., 0] = False
-    posterior = {
-        "eta": (("chain", "draw", "obs"), rng(7).normal(size=(3, 200, 2))),
-        "feature_weight": (("chain", "draw", "feature"), on * 1.0),
-        "sample_weight": (("chain", "draw", "basis"), other * -2.0),
-    }
-    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
-    tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
-    found = computation(tree)
-    both = np.concatenate([on, other], axis=-1)
-    assert found["unmoved_bits"] == 2
-    assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
-    # chains that disagree are one effective draw each, or few more
-    p = both[..., 1].mean()
-    assert 0.5 < found["mcse_bits"] / np.sqrt(p * (1 - p) / 3) < 1.5
-    assert found["draws"] == 600
 
 
 def test_a_single_draw_has_no_sd(problem):
@@ -224,7 +204,8 @@ def test_accuracy_log_score_and_baselines(problem, split):
     """A prediction worked out by hand, and the two rows of scikit-learn beside it."""
     train, test = split
     tree = made(problem)
-    table = av.compare({"a": tree}, problem=problem, test=test).table
+    found = av.compare({"a": tree}, problem=problem, test=test)
+    table, scores = found.table, found.scores
     posterior = tree["posterior"]
     w = posterior["feature_weight"].values * (posterior["sample_weight"].values @ problem.Z)
     X = (test.X - train.X.mean(0)) / train.X.std(0)
@@ -243,12 +224,17 @@ def test_accuracy_log_score_and_baselines(problem, split):
     assert table.loc["a", "accuracy"] == (true > 0.5).mean()
     for name in ("majority", "L1 logistic", "linear SVM"):
         assert table.loc[name, "kind"] == "baseline"
-    assert pd.isna(table.loc["linear SVM", ["log_score", "brier", "ece"]]).all()
+    svm = scores[scores["fit"] == "linear SVM"].set_index("measure")["value"]
+    assert not {"log_score", "brier", "ece"} & set(svm.index)
     assert table.loc["linear SVM", "auc"] > 0.5
     expected = measures(test.y, mean > 0.5, p=mean)
-    pd.testing.assert_series_equal(
-        table.loc["a", list(expected)].astype(float), pd.Series(expected, name="a")
-    )
+    own = scores[scores["fit"] == "a"].set_index("measure")
+    for name in ("accuracy", "log_score", "brier", "auc", "f1", "kappa", "ece"):
+        assert own.loc[name, "value"] == expected[name]
+        known = expected.get(f"{name}_se", np.nan)
+        np.testing.assert_array_equal(own.loc[name, "se"], known)
+    assert own.loc["ece", "floor"] == expected["ece_floor"]
+    assert table.loc["a", "auc"] == expected["auc"]
 
 
 def test_a_score_is_no_probability(split):
@@ -257,12 +243,14 @@ def test_a_score_is_no_probability(split):
     problem = av.problem("fs_skr", train)
     tree = av.adopt(problem, paper_variables(problem, 2, 5), "approximation")
     comparison = av.compare({"a": tree}, problem=problem, test=test)
-    row = comparison.table.loc["a"]
+    row = comparison.scores.set_index(["fit", "measure"])["value"]
+    row = row["a"]
     score = av.predict(problem, tree, test).mean(("chain", "draw")).values
     assert row["auc"] == pytest.approx(roc_auc_score(test.y, score))
     assert row["f1"] == pytest.approx(f1_score(test.y, score > 0.0))
     assert row["accuracy"] == np.mean((score > 0.0) == test.y)
-    assert pd.isna(row[["log_score", "brier", "ece"]]).all()
+    assert not {"log_score", "brier", "ece"} & set(row.index)
+    assert np.isnan(comparison.table.loc["a", "log_score"])
     with pytest.raises(InputError, match="needs held-out samples"):
         comparison.plot("reliability")
 
@@ -322,13 +310,11 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     row = found["L1 logistic"].row
     assert row["log_score"] == pytest.approx(mean_log_p(fitted, X, test.y), rel=1e-6)
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
-    assert row["own_features"] == np.count_nonzero(fitted.coef_)
 
     svm = SVC(kernel="linear")
     C = best_C(svm, train, lambda f, X, y: (f.predict(X) != y).mean())
     fitted, row = refit(svm, train.X, train.y, C), found["linear SVM"].row
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
-    assert row["own_samples"] == len(fitted.support_)
     assert "log_score" not in row
 
 

@@ -12,6 +12,7 @@ from ardvark.inference import selection_text as words
 from ardvark.inference.comparison.table import compare
 from ardvark.inference.fits import activity, selection
 from ardvark.inference.fits.diagnostics import inclusion
+from ardvark.inference.fits.selection import summary
 from ardvark.inference.target.backend import Result
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.fits.selections import selection as made
@@ -233,20 +234,18 @@ def test_what_has_no_weights_has_no_selection(problem, dataset, monkeypatch):
 
 
 def test_the_table_counts_what_is_active(small_data):
-    """Four draws of three features worked out by hand, and a method's own selection beside it."""
+    """Four draws of three features worked out by hand, beside what the prior expects."""
     on = np.array([[[1, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0]]], dtype=bool)
     problem, arrays = two_features(small_data, on)
     arrays["feature_weight"][~on] = 0.0
     arrays["sample_weight"][:, 3] = 0.0
     tree = selected(problem, **arrays)
-    tree["fit"] = xr.DataTree(xr.Dataset({"selected_feature": ("feature", [True, True, True])}))
     row = compare({"a": tree}).table.loc["a"]
     assert row["active_features"] == 1.0
-    assert (row["active_features_low"], row["active_features_high"]) == (0.0, 2.0)
-    assert row["n90_features"] == 1
-    assert row["selected_features"] == 1  # 0.75; 0.25 and 0 are not
-    assert row["own_features"] == 3
-    assert np.isnan(row["own_samples"])
+    assert row["prior_features"] == tree["selection"].attrs["prior_features"]
+    numbers = summary(tree["selection"].to_dataset(), "feature")
+    assert (numbers["low"], numbers["high"], numbers["n90"]) == (0.0, 2.0, 1)
+    assert numbers["selected"] == 1  # 0.75; 0.25 and 0 are not
 
 
 # --- in words -------------------------------------------------------------------------------------

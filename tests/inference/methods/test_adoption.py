@@ -94,8 +94,9 @@ def test_the_shared_quantities_alone_are_compared(own, caplog):
     tree = av.adopt(problem, {**some, "eta": problem.decision(point)})
     assert "without the likelihood, log_prior, lp" in caplog.text
     assert "lp" not in tree["sample_stats"]
-    table = av.compare({"whole": exact, "shared": tree}, problem=problem).table
-    assert (table.loc["shared", ["error_eta", "error_feature_weight"]] < 1e-9).all()
+    found = av.compare({"whole": exact, "shared": tree}, problem=problem).distances
+    errors = found.query("fit == 'shared' and statistic == 'error'").set_index("quantity")
+    assert (errors.loc[["eta", "feature_weight"], "value"] < 1e-9).all()
     with pytest.raises(InputError, match=r"eta needs 'bias', which is missing"):
         av.predict(problem, tree, problem.data)
 

@@ -9,7 +9,7 @@ from sklearn.calibration import calibration_curve
 
 from ardvark.data import Dataset
 from ardvark.inference.scoring import held_out
-from ardvark.inference.scoring.held_out import measures, remarks, weighted, wrong_and_sure
+from ardvark.inference.scoring.held_out import frame, measures, remarks, weighted, wrong_and_sure
 from tests.support import rng, seed, z_limit
 
 
@@ -89,12 +89,14 @@ def test_a_calibrated_p_is_at_its_floor_and_an_overconfident_one_is_not():
     for _ in range(30):
         p = random.uniform(size=100)
         y = (random.uniform(size=100) < p).astype(int)
-        beyond += measures(y, p > 0.5, p=p, seed=int(random.integers(2**31)))["ece_beyond"] > 0
+        found = measures(y, p > 0.5, p=p, seed=int(random.integers(2**31)))
+        beyond += found["ece"] > found["ece_floor"]
     assert beyond <= 10
     right = np.where(random.uniform(size=300) < 0.5, 0.7, 0.3)
     y = (random.uniform(size=300) < right).astype(int)
     said = np.where(right > 0.5, 0.99, 0.01)
-    assert measures(y, said > 0.5, p=said)["ece_beyond"] > 0.05
+    found = measures(y, said > 0.5, p=said)
+    assert found["ece"] > found["ece_floor"] + 0.05
 
 
 @pytest.mark.statistical
@@ -106,9 +108,20 @@ def test_the_floor_of_the_calibration_error_is_its_known_quantile():
     """
     M, runs = 900, 6
     y, p = np.ones(M, dtype=int), np.full(M, 0.5)
-    beyond = [measures(y, y, p=p, seed=seed(k))["ece_beyond"] for k in range(runs)]
-    floor = 2.0 * np.sqrt(M) * (0.5 - np.mean(beyond))
+    floors = [measures(y, y, p=p, seed=seed(k))["ece_floor"] for k in range(runs)]
+    floor = 2.0 * np.sqrt(M) * np.mean(floors)
     assert abs(floor - 1.96) < z_limit() * 0.083 / np.sqrt(runs) + 0.067
+
+
+def test_measures_as_a_table():
+    found = {"a": {"auc": 1.0, "auc_se": 0.1, "brier": 0.25}, "b": {"ece": 0.3, "ece_floor": 0.2}}
+    table = frame(found, ["brier", "auc", "ece"])
+    assert table.fillna(-1.0).to_numpy().tolist() == [
+        ["a", "brier", 0.25, -1.0, -1.0],
+        ["a", "auc", 1.0, 0.1, -1.0],
+        ["b", "ece", 0.3, -1.0, 0.2],
+    ]
+    assert list(table) == ["fit", "measure", "value", "se", "floor"]
 
 
 def test_rows_that_are_all_right_have_no_standard_error():

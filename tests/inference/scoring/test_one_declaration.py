@@ -12,13 +12,14 @@ import pytest
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.comparison import rows
 from ardvark.inference.comparison.verdicts.findings import Finding
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES, Purpose
 from ardvark.inference.comparison.verdicts.verdict import judged
-from ardvark.inference.scoring import columns
+from ardvark.inference.scoring import limits
+from ardvark.inference.scoring.distances import frame
 from ardvark.inference.scoring.floors import OfAverage
-from ardvark.inference.scoring.statistic import Limit, Statistic
+from ardvark.inference.scoring.limits import QUOTABLE, Limit
+from ardvark.inference.scoring.statistic import Statistic
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.target import words
 from ardvark.inference.target.reasons import told
@@ -41,15 +42,11 @@ UPPER = Statistic(
     floor=OfAverage(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
     ),
-    limits={"uncertainty": Limit(0.01, 0.02, "A toy that is told first.", order=-1)},
-    columns={"eta": 3},
 )
+FIRST = Limit("uncertainty", "upper", ("eta",), 0.01, 0.02, "A toy that is told first.", order=-1)
 
-TAILS = Purpose(
-    name="tails",
-    capped_with=("uncertainty",),
-    limits={"coverage_50": Limit(0.02, 0.04, "Four in a hundred more outside of 50 %.")},
-)
+TAILS = Purpose(name="tails", capped_with=("uncertainty",))
+OUTSIDE = Limit("tails", "coverage_50", QUOTABLE, 0.02, 0.04, "Four in 100 more outside of 50 %.")
 SAID = {"meaning": "probabilities of rare events", "quoted": "its tails"}
 
 
@@ -75,15 +72,13 @@ def made(problem, number, scale=1.0):
 
 @pytest.fixture
 def with_upper(monkeypatch):
-    """One more line in the registry of statistics, its words, and what is read at import."""
+    """One more line in the registry of statistics, one in the table of limits, and its words."""
     STATISTICS[UPPER.name] = UPPER
+    monkeypatch.setattr(limits, "LIMITS", [*limits.LIMITS, FIRST])
     told = "{quantity}: {percent} of the draws lie in the upper tenth"
     monkeypatch.setitem(words.STATISTICS, "upper", told)
-    monkeypatch.setitem(words.HEADINGS, "upper", "in the upper tenth")
     meaning = "Of eta: the share of the draws in the reference's `upper` tenth."
     monkeypatch.setitem(words.MEANINGS, "upper", meaning)
-    for module in (columns, rows):
-        monkeypatch.setattr(module, "COLUMNS", columns.declared())
     yield
     del STATISTICS[UPPER.name]
 
@@ -93,7 +88,7 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
     """Of normal draws with 1.5 times the sd, P(Z > 1.2816 / 1.5) = 0.1965 lie above."""
     fits = {"exact": made(problem, 1), "again": made(problem, 2), "wide": made(problem, 3, 1.5)}
     found = av.compare(fits, problem=problem)
-    rows_of = found.distances.set_index(["method", "quantity", "statistic"])
+    rows_of = found.distances.set_index(["fit", "quantity", "statistic"])
     row = rows_of.loc[("wide", "eta", "upper")]
     # of 12 means of 4000 draws, at quantiles of which each is known to 0.0047, a density of 0.117
     room = z_limit(2) * np.sqrt((0.1965 * 0.8035 + (0.117 / 0.1755) ** 2 * 0.09) / (4000 * N))
@@ -101,8 +96,7 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
     assert row["deviation"] == row["value"] - 0.1
     assert 0.0 < row["typical"] < row["floor"] < 0.01
     assert rows_of.loc[("exact", "eta", "upper"), "value"] == pytest.approx(0.1, abs=0.02)
-    assert found.table.loc["wide", "upper_eta"] == row["value"]
-    assert found.table.loc["wide", "upper_eta_beyond"] == row["deviation"]
+    assert row["limit"] == FIRST.good
 
     verdict, percent = found.verdict["wide"], f"{row['value']:.0%}".replace("%", " %")
     reason = f"eta: {percent} of the draws lie in the upper tenth (noise: {row['floor']:.2g})"
@@ -112,11 +106,9 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
 
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert f"<li>{reason}</li>" in page
-    assert re.search(r'<th scope="row">in the upper tenth</th>.*?<small>\(0\.00\d+\)</small>', page)
+    assert re.search(r'<th scope="row">eta upper</th>.*?\(0\.00\d+\)</td>', page)
     meaning = "Of eta: the share of the draws in the reference's <b>upper</b> tenth."
-    assert f"<dt>in the upper tenth</dt><dd>{meaning}</dd>" in html.unescape(page)
-    assert '<th scope="row">eta upper</th>' in page
-    assert "upper_eta" in columns.described()
+    assert f"<dt>upper</dt><dd>{meaning}</dd>" in html.unescape(page)
 
 
 @pytest.mark.statistical
@@ -124,6 +116,7 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
     """With 0.8 times the sd, P(|Z| < 0.8 x 0.674) = 0.41 of the posterior is inside 50 %."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
     monkeypatch.setitem(words.PURPOSES, "tails", SAID)
+    monkeypatch.setattr(limits, "LIMITS", [*limits.LIMITS, OUTSIDE])
     fits = {"exact": made(problem, 1), "again": made(problem, 2), "narrow": made(problem, 3, 0.8)}
     found = av.compare(fits, problem=problem)
     assert found.verdicts()["tails"].to_dict() == {
@@ -146,9 +139,11 @@ def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     """All of them where the finding is against all; what is named beside, by `capped_with`."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
     monkeypatch.setitem(words.PURPOSES, "tails", SAID)
-    everything = judged([], [Finding(told("chains disagree"), "bad")])
+    everything = judged(frame([]), [Finding(told("chains disagree"), "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"
-    found = judged([], [Finding(told("few in the tails"), "rough", ("uncertainty",))], "chains")
+    found = judged(
+        frame([]), [Finding(told("few in the tails"), "rough", ("uncertainty",))], "chains"
+    )
     assert found.words["tails"] == found.words["uncertainty"] == "rough"
     assert found.words["means"] == "good"

@@ -39,7 +39,7 @@ def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
 
     def ranking(exact, other):
         fits = {"exact": fit_of(problem, 1, exact), "other": fit_of(problem, 2, other)}
-        found = measure(fits, "exact", problem).query("method == 'other'")
+        found = measure(fits, "exact", problem).query("fit == 'other'")
         value = found.set_index(["quantity", "statistic"])["value"]
         assert (value["primal_weight", "error"] > 10.0) == (exact != other)
         return value["ranking"].to_dict()
@@ -65,7 +65,7 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
 
     def error(shifted):
         fits = {"exact": fit(1), "other": fit(2, shifted)}
-        found = measure(fits, "exact").set_index(["method", "quantity", "statistic"])
+        found = measure(fits, "exact").set_index(["fit", "quantity", "statistic"])
         return found.loc["other", "feature_weight", "error"]
 
     assert error(np.flatnonzero(order < 20)).value < 1.0
@@ -92,5 +92,5 @@ def test_every_bit_of_a_mask_is_compared():
         return tree
 
     fits = {"exact": fit(1, share), "other": fit(2, np.array([0.9, 0.5, 0.8, 0.0]))}
-    found = measure(fits, "exact").query("method == 'other' and quantity == 'feature_weight'")
+    found = measure(fits, "exact").query("fit == 'other' and quantity == 'feature_weight'")
     assert found["value"].max() > 0.7

@@ -164,9 +164,9 @@ def test_pictures_and_tables_can_be_read_aloud(page, pictures):
 
 @pytest.mark.parametrize(("methods", "css"), [(4, "long"), (5, "long wide")])
 def test_three_tables_of_at_most_four_methods_fit_side_by_side(comparison, methods, css):
-    one = comparison.distances.query("method == 'q<b>&'")
-    distances = pd.concat([one.assign(method=f"m{k}") for k in range(methods)])
-    text = whole(comparison.table, {}, distances=distances)
+    one = comparison.distances.query("fit == 'q<b>&'")
+    distances = pd.concat([one.assign(fit=f"m{k}") for k in range(methods)])
+    text = whole(comparison.table, comparison.printed, {}, distances=distances)
     assert [a["class"] for a in read(text).all("div") if "long" in a.get("class", "")] == [css]
 
 
@@ -175,17 +175,17 @@ def test_numbers_under_the_pointer(page, comparison):
     reader = read(page)
     accuracy = float(comparison.table.loc["exact", "accuracy"])
     assert f"exact, accuracy: {accuracy:.6g}" in [a.get("title") for a in reader.all("td")]
-    frame = comparison.distances.set_index(["method", "quantity", "statistic"])
-    row = frame.loc[("q<b>&", "eta", "sd_ratio")]
-    told = f"q<b>&, sd ratio of eta: {row['value']:.6g}, noise (factor {np.exp(row['floor']):.2f})"
-    assert told in [a.get("title") for a in reader.all("td")]
+    frame = comparison.distances.set_index(["fit", "quantity", "statistic"])
+    value = frame.loc[("q<b>&", "eta", "sd_ratio"), "value"]
+    assert f"q<b>&, sd ratio of eta: {value:.6g}" in [a.get("title") for a in reader.all("td")]
     told = {a.get("title") for a in reader.all("td")}
     known = comparison.distances.dropna(subset=["value", "floor"])
-    assert known["inside"].any()
-    assert not known["inside"].all()
-    for r in known.itertuples():
-        beside = "= floor" if r.inside else f"({r.floor:.2g})"
-        assert f"{r.method}, {r.quantity} {r.statistic}: {r.value:.3g} {beside}" in told
+    inside = known["deviation"] <= known["floor"]
+    assert inside.any()
+    assert not inside.all()
+    for r, within in zip(known.itertuples(), inside, strict=True):
+        beside = "= floor" if within else f"({r.floor:.2g})"
+        assert f"{r.fit}, {r.quantity} {r.statistic}: {r.value:.3g} {beside}" in told
     marks = [t for tag, t in reader.text if tag == "title"]
     effect = av.effects(comparison.fits["exact"])["effect"]
     assert any(m.startswith(f"pixel_0_0, exact: mean {effect['pixel_0_0']:.3g}, ") for m in marks)

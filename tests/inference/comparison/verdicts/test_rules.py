@@ -5,6 +5,8 @@ import pytest
 from ardvark.inference.comparison.verdicts.findings import Finding
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.comparison.verdicts.verdict import judged
+from ardvark.inference.scoring.distances import frame
+from ardvark.inference.scoring.limits import LIMITS
 from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.target.reasons import Reason
@@ -12,7 +14,9 @@ from ardvark.inference.target.reasons import Reason
 
 def scores(**deviations):
     """Return distances without noise: deviations by quantity__statistic."""
-    return [at(*name.split("__"), value, value, 0.0, 0.0) for name, value in deviations.items()]
+    return frame(
+        [at(*name.split("__"), value, value, 0.0, 0.0) for name, value in deviations.items()]
+    )
 
 
 def at(quantity, statistic, *numbers):
@@ -95,14 +99,9 @@ def test_of_several_reasons_for_a_word_the_most_telling_is_given():
         del rough[first]
 
 
-@pytest.mark.parametrize(
-    ("purpose", "statistic"),
-    [(p, s) for p in PURPOSES.values() for s, _ in p.rests_on()],
-    ids=lambda part: part.name,
-)
-def test_each_limit_decides_its_purpose(purpose, statistic):
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda x: f"{x.purpose} {x.statistic}")
+def test_each_limit_decides_its_purpose(limit):
     """Below the first limit good, above it rough, above the second bad: nothing else is touched."""
-    (limit,) = [limit for s, limit in purpose.rests_on() if s is statistic]
     assert 0.0 < limit.good < limit.rough
     assert len(limit.why) > 20
     for value, word in (
@@ -110,26 +109,30 @@ def test_each_limit_decides_its_purpose(purpose, statistic):
         (0.99 * limit.rough, "rough"),
         (1.01 * limit.rough, "bad"),
     ):
-        found = judged([at(limit.quantities[0], statistic.name, value, value, 0.0, 0.0)], [])
-        assert found.words[purpose.name] == word
-        others = [w for p, w in found.words.items() if p != purpose.name]
-        assert set(others) == {"unknown"}
+        for quantity in limit.quantities:
+            found = judged(frame([at(quantity, limit.statistic, value, value, 0.0, 0.0)]), [])
+            assert found.words[limit.purpose] == word
+            others = [w for p, w in found.words.items() if p != limit.purpose]
+            assert set(others) == {"unknown"}
 
 
-def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
-    assert {name for s in STATISTICS.values() for name in s.limits} == set(PURPOSES)
+def test_every_limit_is_of_a_purpose_and_a_statistic_and_every_purpose_has_limits():
+    assert {limit.purpose for limit in LIMITS} == set(PURPOSES)
+    assert {limit.statistic for limit in LIMITS} <= set(STATISTICS)
+    rules = [(x.purpose, x.statistic, q) for x in LIMITS for q in x.quantities]
+    assert len(set(rules)) == len(rules)
     own = {n: [p.said(w) for w in ("good", "rough", "bad")] for n, p in PURPOSES.items()}
     assert all(p.meaning and bool(p.quoted) != all(own[n]) for n, p in PURPOSES.items())
 
 
 def test_a_distance_within_its_noise_counts_as_none():
     """The floor is 0.1 above the median: the noise is 0.2 + 2.51 x 0.1 = 0.451."""
-    means = {v: judged([at("eta", "error", v, v, 0.3, 0.2)], []) for v in (0.45, 0.46)}
+    means = {v: judged(frame([at("eta", "error", v, v, 0.3, 0.2)]), []) for v in (0.45, 0.46)}
     assert means[0.45].words["means"] == "unknown"  # it would hide twice the limit
     assert means[0.46].words["means"] == "rough"
-    small = judged([at("eta", "error", 0.3, 0.3, 0.26, 0.2)], [])
+    small = judged(frame([at("eta", "error", 0.3, 0.3, 0.26, 0.2)]), [])
     assert small.words["means"] == "good"
-    sds = judged([at("eta", "sd_ratio_worst", 1.3, 0.26, 0.25, 0.2)], [])
+    sds = judged(frame([at("eta", "sd_ratio_worst", 1.3, 0.26, 0.25, 0.2)]), [])
     assert sds.words["uncertainty"] == "good"
 
 
@@ -139,7 +142,8 @@ def test_noise_that_hides_a_defect_is_said():
     def found(floor, ratio_floor=0.1):
         right = at("probability", "difference", 0.0, 0.0, 0.0, 0.0)
         error = at("eta", "error", 0.1, 0.1, floor, 0.1)
-        return judged([right, error, at("eta", "sd_ratio", 1.1, 0.1, ratio_floor, 0.1)], [])
+        ratio = at("eta", "sd_ratio", 1.1, 0.1, ratio_floor, 0.1)
+        return judged(frame([right, error, ratio]), [])
 
     assert found(0.2).level == "trust"
     hidden = found(3.0)
@@ -153,7 +157,7 @@ def test_noise_that_hides_a_defect_is_said():
 
 def test_the_error_of_a_mask_is_one_of_probabilities():
     """Of sds it is not: means stay unknown, and the words say what is off."""
-    found = judged([at("feature_weight", "inclusion", 0.2, 0.2, 0.05, 0.02)], [])
+    found = judged(frame([at("feature_weight", "inclusion", 0.2, 0.2, 0.05, 0.02)]), [])
     assert found.words == dict.fromkeys(PURPOSES, "unknown") | {"selection": "rough"}
     assert found.reasons == (
         "feature_weight: an inclusion probability is off by 0.2 (noise: 0.05)",

@@ -322,17 +322,17 @@ def test_lp_is_compared_between_fits_of_one_form_only():
     fits = {"exact": exact, "same": tree_of(*posterior(2), stats=stats)}
     fits["else"] = tree_of(*posterior(2), stats=stats, form="another")
     lp = measure(fits, "exact").query("quantity == 'lp' and statistic == 'error'")
-    assert dict(zip(lp["method"], lp["value"], strict=True))["same"] == 0.0
-    assert "else" not in set(lp["method"])
+    assert dict(zip(lp["fit"], lp["value"], strict=True))["same"] == 0.0
+    assert "else" not in set(lp["fit"])
 
 
 def test_the_table_of_distances():
     fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2), "approximation")}
     frame = measure(fits, "exact")
-    row = frame.set_index(["method", "quantity", "statistic"]).loc[("q", "eta", "error")]
+    row = frame.set_index(["fit", "quantity", "statistic"]).loc[("q", "eta", "error")]
     assert row["deviation"] == row["value"]
-    assert row["inside"] == (row["deviation"] <= row["floor"])
-    halves = frame[frame["method"] == "exact"]
+    assert 0.0 < row["typical"] < row["floor"]
+    halves = frame[frame["fit"] == "exact"]
     assert halves["floor"].isna().all()
     # a classifier and P(active) take no halves
     assert set(halves["statistic"]) == set(frame["statistic"]) - {"two_sample", "p_active"}
