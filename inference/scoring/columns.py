@@ -210,14 +210,14 @@ def _within(distances: pd.DataFrame | None) -> dict[tuple[str, str], str]:
 def _scored(scores: pd.DataFrame | None) -> dict[tuple[str, str], str]:
     """Return by fit and measure its value with its error, or that it is within its noise."""
     found = {}
-    for row in [] if scores is None else scores.itertuples():
-        column = SCORES[row.measure]
-        text = column.text(row.value)
-        if text and row.value <= row.floor:
+    for row in [] if scores is None else scores.to_dict("records"):
+        column = SCORES[row["measure"]]
+        text = column.text(row["value"])
+        if text and row["value"] <= row["floor"]:
             text = FLOOR
-        elif text and not np.isnan(row.se):
-            text += f" +- {row.se:.{column.digits}f}"
-        found[row.fit, row.measure] = text
+        elif text and not np.isnan(row["se"]):
+            text += f" +- {row['se']:.{column.digits}f}"
+        found[row["fit"], row["measure"]] = text
     return found
 
 

@@ -294,9 +294,9 @@ def _scorecard(
     printed: pd.DataFrame, reference: str | None, table: pd.DataFrame | None = None
 ) -> dict[str, Any]:
     """Return the table by the sections of its columns, with more digits under the pointer."""
-    numbers = {}
-    for column in [] if table is None else COLUMNS:
-        if column.digits is not None:
+    numbers: dict[tuple[str, str], str] = {}
+    for column in COLUMNS:
+        if table is not None and column.digits is not None:
             known = table[column.name].dropna().items()
             numbers |= {(column.heading, str(m)): f"{value:.6g}" for m, value in known}
     return _grid(printed, reference, {c.heading: c.section for c in PRINTED}, numbers)
