@@ -28,6 +28,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError, logger
 
 from ...fits.convergence import EXACT
+from ...fits.datatree import own_draws
 from ...fits.mixing import Mixing, mixing
 from ...target.backend import About, Arrays, Job, Kind, Result
 from ...target.chains import Chains, Continuing, Length, Resumed
@@ -109,6 +110,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     settings = method.Options(cores=options.cores)
 
     def judge(posterior: Arrays) -> Mixing:
+        if target.problem is None:  # its variables are called by their coordinates
+            return mixing(None, own_draws(target.model, posterior))
         return mixing(target.problem, posterior)
 
     with _chains(target, settings, job, length, method) as chains:
