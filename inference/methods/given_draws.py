@@ -79,8 +79,7 @@ class Expected:
         if missing:
             raise InputError(f"the draws have no dimension {' and no '.join(map(repr, missing))}.")
         for dim, labels in self.coords.items():
-            # numbered by default
-            if dim not in posterior.coords or posterior[dim].dtype.kind in "iu":
+            if dim not in posterior.coords or _by_default(posterior[dim].values, labels):
                 continue
             names = [str(label) for label in labels]
             found = [str(label) for label in posterior[dim].values]
@@ -134,6 +133,13 @@ class Expected:
             raise InputError(
                 f"{name} is a mask and must be 0 or 1; another value is {first(wrong)}."
             )
+
+
+def _by_default(found: np.ndarray, labels: Sequence[Any]) -> bool:
+    """Whether labels are the numbers that a library gives to what has no names."""
+    numbered = found.dtype.kind in "iu"
+    ours = any(isinstance(label, int | np.integer) for label in labels)
+    return numbered and (not ours or np.array_equal(found, np.arange(len(found))))
 
 
 def first(bad: np.ndarray) -> str:
