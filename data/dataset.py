@@ -398,6 +398,20 @@ class Dataset:
         return self.take(~mask), self.take(mask, both=False)
 
 
+def row_labels(names: Sequence[str]) -> tuple[str, ...] | tuple[int, ...]:
+    """Return the labels of rows: their names, or integers where these are numbers.
+
+    Examples
+    --------
+    >>> from ardvark.data.dataset import row_labels
+    >>> row_labels(["0", "1", "2"]), row_labels(["0", "01"])
+    ((0, 1, 2), ('0', '01'))
+    """
+    digits = [int(name) if name.isdecimal() and name.isascii() else -1 for name in names]
+    alike = all(str(k) == name for k, name in zip(digits, names, strict=True))
+    return tuple(digits) if alike else tuple(names)
+
+
 def _counted(names: Sequence[str], most: int = 6) -> str:
     """Return how many there are, and the first of them."""
     listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")

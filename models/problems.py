@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.common.validate import InputError
-from ardvark.data import Dataset
+from ardvark.data.dataset import Dataset, row_labels
 
 from .always import Covariates, features_of, hashed, standardization
 from .arguments import filled
@@ -150,11 +150,11 @@ class Problem:
         return self.hypers.kernel_of() if self.spec.kernels else None
 
     @property
-    def coords(self) -> dict[str, tuple[str, ...]]:
-        """Names along the dims "obs", "basis", "feature", and "covariate" if there are any."""
-        names = {
-            "obs": tuple(self.data.sample_names),
-            "basis": self.basis_names,
+    def coords(self) -> dict[str, tuple[Any, ...]]:
+        """Names along the dims "obs", "basis", "feature", and "covariate"; numbers are integers."""
+        names: dict[str, tuple[Any, ...]] = {
+            "obs": row_labels(self.data.sample_names),
+            "basis": row_labels(self.basis_names),
             "feature": self.feature_names,
         }
         return names | ({"covariate": self.always} if self.always else {})

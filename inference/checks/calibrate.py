@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, one_of, unknown_option
@@ -11,10 +11,15 @@ from ardvark.models import Problem
 from ..methods import registry
 from ..samplers.gibbs import method as gibbs
 from ..target.sampling import Sampling
+from ..target.target import Target
 from .joint import Kernel, NutsKernel, joint_test
 from .mams_kernel import MamsKernel
+from .own_sbc import own_sbc
 from .ranks import Calibration
 from .sbc import sbc
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 Test = Literal["sbc", "joint"]
 KERNELS: dict[str, Callable[[Problem], Kernel[Any]]] = {
@@ -26,7 +31,7 @@ KERNELS: dict[str, Callable[[Problem], Kernel[Any]]] = {
 
 
 def calibrate(
-    problem: Problem,
+    problem: "Problem | pm.Model",
     method: str,
     *,
     test: Test = "sbc",
@@ -43,9 +48,10 @@ def calibrate(
 
     Parameters
     ----------
-    problem : Problem
-        Gives X, basis and hyperparameters; its labels are not used. Choose a small problem, because
-        each replicate is a fit.
+    problem : Problem or pm.Model
+        Gives X, basis and hyperparameters; its labels are not used. Of a model of your own, PyMC
+        draws variables and data from its prior. Choose a small problem, because each replicate is
+        a fit.
     method : str
         A name in `BACKENDS`, your own method (`register_backend`), or "paper".
     test : {"sbc", "joint"}
@@ -77,7 +83,8 @@ def calibrate(
     Raises
     ------
     InputError
-        The method does not apply, returns no draws, or has no transition to test.
+        The method does not apply, returns no draws, or has no transition to test. Or a model of
+        your own cannot be drawn from.
 
     Examples
     --------
@@ -106,6 +113,10 @@ def calibrate(
         "folder": folder,
         "processes": processes,
     }
+    if not isinstance(problem, Problem):
+        if test != "sbc":
+            raise InputError("of a pm.Model, only test='sbc' is known.")
+        return own_sbc(registry.prepare(method, Target(problem), options, sampling), **shared)
     if test == "sbc":
         return sbc(problem, method, sampling, **shared, **options)
     name = registry.prepare(method, problem, {}).name

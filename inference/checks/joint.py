@@ -21,7 +21,7 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from ardvark.models.spec import Point
 
 from ..samplers.gradient import nuts
 from ..target.target import Target
+from ..target.unconstrain import unconstrain
 from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import Row, Trial, draw_basis_labels
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 TARGET_ACCEPT = 0.8
 """Mean acceptance to which the step size of a kernel is adapted."""
@@ -89,7 +87,7 @@ class NutsKernel:
         self._problem = problem = dataclasses.replace(problem)  # a model of its own
         self._model = problem.fitted_model
         self._names = [v.name for v in self._model.value_vars]
-        self._unconstrain = _unconstrain(self._model)
+        self._unconstrain = unconstrain(self._model)
         self._constrain = self._model.compile_fn(
             self._model.replace_rvs_by_values(self._model.unobserved_RVs),
             inputs=self._model.value_vars,
@@ -149,19 +147,6 @@ class NutsKernel:
         return {
             v.name: np.asarray(x) for v, x in zip(self._model.unobserved_RVs, values, strict=True)
         }
-
-
-def _unconstrain(model: "pm.Model") -> Callable[..., list[np.ndarray]]:
-    """Return the compiled map from free variables, in their order, to their value variables."""
-    import pytensor
-
-    free, out = [], []
-    for rv in model.free_RVs:
-        x = rv.type(name=rv.name)
-        transform = model.rvs_to_transforms[rv]
-        free.append(x)
-        out.append(x if transform is None else transform.forward(x, *rv.owner.inputs))
-    return pytensor.function(free, out, mode="FAST_COMPILE", allow_input_downcast=True)
 
 
 # --- independent replicates -----------------------------------------------------------------------

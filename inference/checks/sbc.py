@@ -130,12 +130,8 @@ def sbc(
     plan = registry.prepare(method, problem, options, sampling)
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
     plan = dataclasses.replace(plan, target=Target(own))
-    name, backend = plan.name, plan.backend
-    if backend.KIND not in ("mcmc", "approximation"):
-        raise InputError(
-            f"method {name!r} is a {backend.KIND}: it returns no draws among which a true value "
-            "could be ranked. Calibrate a method of kind mcmc or approximation."
-        )
+    name = plan.name
+    refuse_without_draws(plan)
     fits = _Fits(plan.on(processes))
     options = dataclasses.asdict(plan.options) | {"cores": None}  # they change the time alone
     identity = {
@@ -145,6 +141,15 @@ def sbc(
     }
     trial = Trial.of(f"sbc-{problem.spec.name}-{name}", fits.start, identity, folder)
     return trial.calibration(replicates, processes, sampling.progressbar)
+
+
+def refuse_without_draws(plan: registry.Plan) -> None:
+    """Refuse a method that returns no draws from a stated distribution."""
+    if plan.backend.KIND not in ("mcmc", "approximation"):
+        raise InputError(
+            f"method {plan.name!r} is a {plan.backend.KIND}: it returns no draws among which a "
+            "true value could be ranked. Calibrate a method of kind mcmc or approximation."
+        )
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,7 @@ class _Fits:
         found = np.stack(list(quantities(problem, drawn, y, names).values()), axis=-1)
         if not np.isfinite(found).all():
             raise FitFailed(f"{plan.name} returned draws that are not finite")
-        others = self._thinned(found, plan.backend.KIND)
+        others = thinned(found, plan.backend.KIND)
         u = rank(np.array(list(value.values())), others, rng)
         return {
             "u": dict(zip(value, u.tolist(), strict=True)),
@@ -184,15 +189,16 @@ class _Fits:
             "converged": fitted.status == "finished",
         }
 
-    def _thinned(self, found: np.ndarray, kind: str) -> np.ndarray:
-        """Return (L, F) nearly independent draws of (chain, draw, F)."""
-        flat = found.reshape(-1, found.shape[-1])
-        size = float(len(flat))
-        if kind == "mcmc":
-            from arviz_stats.base import array_stats
 
-            moves = found[:, :, np.ptp(flat, axis=0) > 0]  # a bit that never flips has no size
-            ess = array_stats.ess(moves, chain_axis=0, draw_axis=1, method="bulk")
-            size = float(np.min(ess, initial=size)) / 2.0
-        L = int(np.clip(size, 1, RANKS))
-        return flat[np.linspace(0, len(flat) - 1, L).round().astype(int)]
+def thinned(found: np.ndarray, kind: str) -> np.ndarray:
+    """Return (L, F) nearly independent draws of (chain, draw, F)."""
+    flat = found.reshape(-1, found.shape[-1])
+    size = float(len(flat))
+    if kind == "mcmc":
+        from arviz_stats.base import array_stats
+
+        moves = found[:, :, np.ptp(flat, axis=0) > 0]  # a bit that never flips has no size
+        ess = array_stats.ess(moves, chain_axis=0, draw_axis=1, method="bulk")
+        size = float(np.min(ess, initial=size)) / 2.0
+    L = int(np.clip(size, 1, RANKS))
+    return flat[np.linspace(0, len(flat) - 1, L).round().astype(int)]

@@ -1,6 +1,6 @@
 """What a comparison takes: its fits, made comparable and checked, and which is the reference."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
@@ -91,6 +91,24 @@ def check(
         raise InputError("a test split needs the problem as well: pass problem=.")
     if reference is not None and reference not in fits:
         raise unknown("reference", reference, fits)
+
+
+def only(fits: Mapping[str, xr.DataTree], names: Sequence[str]) -> dict[str, xr.DataTree]:
+    """Return the fits with these variables alone, and without what is a function of others."""
+    if isinstance(names, str):
+        names = [names]
+    known = {str(name) for tree in fits.values() for name in group(tree, "posterior").data_vars}
+    for name in names:
+        if name not in known:
+            raise unknown("variable of these fits", name, sorted(known))
+    found = {}
+    for fit, tree in fits.items():
+        posterior = group(tree, "posterior")
+        kept = posterior[[name for name in names if name in posterior]]
+        stats = group(tree, "sample_stats").drop_vars("lp", errors="ignore")
+        found[fit] = xr.DataTree.from_dict({"/posterior": kept, "/sample_stats": stats})
+        found[fit].attrs = dict(tree.attrs)
+    return found
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:

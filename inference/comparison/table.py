@@ -5,7 +5,7 @@ The columns are declared in `columns.py`, and have the following meanings.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
-from ..fits.datatree import replacing
+from ..fits.datatree import is_bare, replacing
 from ..fits.selection_text import selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
@@ -28,7 +28,7 @@ from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, measures, remarks, wrong_and_sure
 from ..scoring.held_out import frame as scored
 from ..scoring.quantities import has_draws
-from .entry import beside_the_reference, check, reference_of
+from .entry import beside_the_reference, check, only, reference_of
 from .rows import tabulate
 from .text import WIDTH, counts, everything, one_screen
 from .verdicts.verdict import Verdict, verdicts
@@ -172,7 +172,8 @@ class Comparison:
     @property
     def unjudged(self) -> str:
         """That nothing is known of the model's predictions, "" if something is."""
-        if self.table["kind"].eq("baseline").any():
+        own = all(map(is_bare, self.fits.values()))  # what it predicts, its author knows
+        if own or self.table["kind"].eq("baseline").any():
             return ""
         return (
             "Whether the model predicts was not asked: leave rows out (test=, --test-size 0.3), or "
@@ -195,16 +196,17 @@ class Comparison:
         frame.index.name = "method"
         return frame
 
-    def plot(self, kind: "Kind" = "forest", **settings: Any) -> "Figure":
+    def plot(self, kind: "Kind | None" = None, **settings: Any) -> "Figure":
         """Return a figure of the comparison.
 
         Parameters
         ----------
-        kind : str
-            "forest" and "samples" (effects of the leading features and samples), "curve" (their
-            probability over sizes), "eta" (decision values), "frontier" (run time against
-            error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split), "ranks"
-            (rank ECDFs of the reference's chains).
+        kind : str, optional
+            "variables" (of a `pm.Model`: those in which the fits differ most, its default),
+            "forest" (else the default) and "samples" (effects of the leading features and samples),
+            "curve" (their probability over sizes), "eta" (decision values), "frontier" (run time
+            against error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split),
+            "ranks" (rank ECDFs of the reference's chains).
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 
@@ -213,7 +215,8 @@ class Comparison:
         InputError
             An unknown kind, or one that these fits have no draws for.
         """
-        return self._picture(kind, **settings).figure
+        own = all(map(is_bare, self.fits.values()))
+        return self._picture(kind or ("variables" if own else "forest"), **settings).figure
 
     def _picture(self, kind: "Kind", **settings: Any) -> "Picture":
         from .report.figures import FIGURES
@@ -296,6 +299,7 @@ def compare(
     reference: str | xr.DataTree | None = None,
     problem: Problem | None = None,
     test: Dataset | None = None,
+    quantities: Sequence[str] | None = None,
 ) -> Comparison:
     """Compare fits of the same posterior.
 
@@ -314,6 +318,9 @@ def compare(
     test : Dataset, optional
         Held-out samples, in the original units. Adds accuracy, log score and two scikit-learn
         baselines.
+    quantities : sequence of str, optional
+        The variables that are compared, by name; all of them unless given. Convergence is always
+        judged by all of them.
 
     Raises
     ------
@@ -337,13 +344,14 @@ def compare(
     """
     entries, name = beside_the_reference(fits, reference, problem)
     check(entries, name, problem, test)
+    looked_at = entries if quantities is None else only(entries, quantities)
     name = name or reference_of(entries)
     with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
         predicted = _predicted(entries, problem, test)
         # a score of the link "identity" is no probability
         probabilities = {} if problem is None or problem.spec.link == "identity" else predicted
         alone = len(entries) == 1  # a fit has no distance from itself
-        distances = measure(entries, None if alone else name, problem, probabilities)
+        distances = measure(looked_at, None if alone else name, problem, probabilities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
         by_fit = verdicts(entries, name, distances, _models(predicted, plain, problem, test))
         measured = {n: _measured(problem, draws, test) for n, draws in predicted.items()}

@@ -1,9 +1,9 @@
 """What a fit contains: it turns plain arrays into the DataTree of every method, and stores it.
 
 The groups are posterior, sample_stats, log_likelihood (pointwise), log_prior (as parts that add up
-to it, if the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
-selection and mixing, which `methods/run.py` adds. The attrs of the root say what was fitted, how,
-and whether to trust it.
+to it, if the variables were kept; `Problem.log_prior`, or PyMC's of a `pm.Model`), fit,
+observed_data, constant_data, and selection and mixing, which `methods/run.py` adds. The attrs of
+the root say what was fitted, how, and whether to trust it.
 
 ArviZ's `loo` and `compare` take every group log_likelihood for terms that predict: draws of the
 posterior, of a model in which leaving a term out leaves the observation out. Where that does not
@@ -17,6 +17,7 @@ whereas refitting gives -0.76 and guessing -0.69. Only refits predict, for examp
 
 import functools
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -34,6 +35,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ..target.backend import Result
+from .own_groups import data_of, log_densities
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -113,7 +115,7 @@ def assemble(
 ) -> xr.DataTree:
     """Return the DataTree of a result, with likelihood, data and attrs added."""
     if problem is None:
-        dims, coords = model_dims(model), _model_coords(model)
+        dims, coords = model_dims(model), model_coords(model)
     else:
         dims, coords = problem_dims(problem), problem.coords
     dims = {**dims, **result.dims}
@@ -122,6 +124,8 @@ def assemble(
     groups["sample_stats"] = dataset(result.sample_stats, result.dims, coords, draws=True)
     if problem is not None:
         groups |= _derived(problem, posterior, attrs["kind"])
+    elif model is not None:
+        groups |= _of_own_model(model, posterior, attrs["kind"])
     if result.details:
         groups["fit"] = dataset(result.details, dims, coords, draws=False)
     tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
@@ -144,6 +148,50 @@ def _derived(problem: Problem, posterior: xr.Dataset, kind: str) -> dict[str, xr
     groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
     groups["constant_data"] = _constant_data(problem)
     return groups
+
+
+def _of_own_model(model: "pm.Model", posterior: xr.Dataset, kind: str) -> dict[str, xr.Dataset]:
+    """Return the groups `DERIVED` of a fit of a `pm.Model` of one's own."""
+    groups = log_densities(model, posterior)
+    if kind != "mcmc" and "log_likelihood" in groups:
+        groups[POINTWISE] = groups.pop("log_likelihood")
+    dims, coords = model_dims(model), model_coords(model)
+    for name, arrays in data_of(model).items():
+        groups[name] = dataset(arrays, dims, coords, draws=False)
+    return groups
+
+
+def own_draws(model: "pm.Model", arrays: Mapping[str, np.ndarray]) -> xr.DataTree:
+    """Return draws (chain, draw, ...) of a `pm.Model` of one's own, with its dims and coords."""
+    posterior = dataset(arrays, model_dims(model), model_coords(model), draws=True)
+    return xr.DataTree.from_dict({"/posterior": posterior})
+
+
+def component_names(name: str, values: xr.DataArray) -> list[str]:
+    """Return the components of a variable by their coordinates, or numbers where it has none.
+
+    Parameters
+    ----------
+    name : str
+        What the variable is called.
+    values : DataArray (chain, draw, ...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from ardvark.inference.fits.datatree import component_names
+    >>> dims, coords = ("chain", "draw", "drug"), {"drug": ["placebo", "lactate"]}
+    >>> component_names("phi", xr.DataArray(np.zeros((4, 10, 2)), coords, dims))
+    ['phi[placebo]', 'phi[lactate]']
+    """
+    axes = [dim for dim in values.dims if dim not in ("chain", "draw")]
+    labels = [
+        values[dim].values.tolist() if dim in values.coords else range(values.sizes[dim])
+        for dim in axes
+    ]
+    places = itertools.product(*labels)
+    return [f"{name}[{','.join(map(str, place))}]" if place else name for place in places]
 
 
 def without_derived(tree: xr.DataTree) -> xr.DataTree:
@@ -217,7 +265,8 @@ def _constant_data(problem: Problem) -> xr.Dataset:
     return dataset(arrays, dims, problem.coords, draws=False)
 
 
-def _model_coords(model: "pm.Model") -> Coords:
+def model_coords(model: "pm.Model") -> Coords:
+    """Return the labels of a `pm.Model`'s dims."""
     return {str(k): v for k, v in model.coords.items() if v is not None}
 
 

@@ -17,7 +17,7 @@ from ardvark.models.parts.effects import VISIBLE
 from ..target.reasons import Reason
 from . import chains
 from .activity import LISTED, Activity, activity, primal_weights
-from .datatree import COVARIATES, group, is_bare, pointwise
+from .datatree import COVARIATES, component_names, group, is_bare, pointwise
 
 OFTEN = 0.05
 """What is true or false in a draw (a bit of a mask, whether an effect is large) is quoted if it is
@@ -54,6 +54,8 @@ class Source:
     log_likelihood: np.ndarray | None
     bare: bool = False
     """Whether they are of a `pm.Model` of one's own, whose names mean nothing to the zoo."""
+    tree: xr.DataTree | None = None
+    """The draws with their coordinates, if they have any."""
 
     @classmethod
     def of(
@@ -77,7 +79,7 @@ class Source:
         return cls(
             arrays, sizes, masked, fixed, labels, listed, found,
             _primal(problem, arrays, listed.get("feature")), _likelihood(problem, arrays, tree),
-            bare=problem is None and (tree is None or is_bare(tree)),
+            bare=problem is None and (tree is None or is_bare(tree)), tree=tree,
         )  # fmt: skip
 
     def parts(self) -> Iterator[Part]:
@@ -109,9 +111,15 @@ class Source:
         for name, values in self.draws.items():
             flat = values.reshape(*self.sizes, -1)
             moves = (flat != flat[:1, :1]).any(axis=(0, 1))
-            names = [_component(name, index) for index in _indices(values)]
+            names = self._components(name)
             named = [names[k] for k in np.flatnonzero(moves)]
             yield Part("variable", named, flat[..., moves].astype(float))
+
+    def _components(self, name: str) -> list[str]:
+        """Return the components of a variable in words, by their coordinates if they are known."""
+        if self.tree is not None:
+            return component_names(name, group(self.tree, "posterior")[name])
+        return [_component(name, index) for index in _indices(self.draws[name])]
 
     def _of(self, what: str, weight: str, word: str) -> Iterator[Part]:
         """Yield the weights, effects and bits of the features or samples that are quoted."""

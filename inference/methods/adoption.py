@@ -14,50 +14,30 @@ constant: they are draws of another prior or model. Without such a log density t
 unchecked, and the fit says so.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
 
-from ardvark.common.validate import InputError, logger, one_of, unknown
+from ardvark.common.validate import InputError, logger, one_of
 from ardvark.models import SHARED, Problem
 
-from ..fits.datatree import (
-    SAMPLE_STATS,
-    by_pieces,
-    check_same,
-    dataset,
-    group,
-    pointwise,
-    problem_dims,
-)
-from ..samplers.gradient.nuts import STATISTICS
+from ..fits.datatree import by_pieces, check_same, dataset, group, pointwise, problem_dims
 from ..target.backend import KINDS, Kind, Result
 from ..target.target import Target
+from .adopted_model import given_model
+from .given_draws import LEAD, Arrays, Draws, Expected, check_support, inside, prior_unchecked
 from .run import facts, finish
 
 if TYPE_CHECKING:
     import pymc as pm
 
-Draws = xr.DataTree | xr.Dataset | Mapping[str, ArrayLike]
-Arrays = dict[str, np.ndarray]
-LEAD = ("chain", "draw")
 CALIBRATED, REPLICATES = 0.01, 100
 """A calibration speaks for a sampler if its corrected p-value is at least the first, and against it
 otherwise; and with at least so many replicates, which see an error of half an sd."""
 TOLERANCE = 1e-3
 """Of a given eta beside that of its own weights: they may have been computed in float32."""
-SPREAD = 0.01
-"""How much the difference of two log densities of one posterior may vary. If its sd is below this,
-no posterior mean differs by more posterior sd: reweighting by exp(difference) moves a mean by their
-covariance. Draws and densities in float64 stay far below."""
-COARSE = 1e-5
-"""How much more, per size of a log density that was stored in float32 or with a few digits."""
-DENSITIES = ("lp", "logp", "lp__")
-"""The log density in the names of PyMC and ArviZ, of nutpie, of Stan."""
 
 
 class Calibrated(Protocol):
@@ -79,7 +59,7 @@ class Calibrated(Protocol):
 
 
 def adopt(
-    problem: Problem,
+    problem: "Problem | pm.Model",
     draws: Draws,
     kind: Kind = "mcmc",
     calibration: Calibrated | None = None,
@@ -88,9 +68,10 @@ def adopt(
 
     Parameters
     ----------
-    problem : Problem
-        The problem they are draws of. ``problem.shapes`` has the names and shapes of its
-        variables, which are on the scale of its standardised inputs, ``problem.X`` and ``.Z``.
+    problem : Problem or pm.Model
+        What they are draws of. ``problem.shapes`` has the names and shapes of a problem's
+        variables, which are on the scale of its standardised inputs, ``problem.X`` and ``.Z``. Of a
+        model of your own all free variables are needed; the others are computed.
     draws : DataTree, Dataset, or dict of array (chain, draw, ...)
         The model's variables. The shared quantities alone (`feature_weight`, `sample_weight`,
         `eta`) are enough for a comparison. For a single chain pass ``array[None]``; the chain axis
@@ -144,22 +125,13 @@ def adopt(
     ''
     """
     one_of("kind", kind, KINDS)
-    given, stats, seconds = _read(problem, draws)
-    point = _checked(problem, given)
-    _check_support(problem.fitted_model, point, kind)
-    point = _with_eta(problem, _completed(problem, point))
-    if not any(name in point for name in SHARED):
-        raise InputError(
-            f"none of {', '.join(SHARED)} can be computed from these draws. They lack "
-            f"{', '.join(name for name in problem.shapes if name not in point)}."
-        )
-    lp = _log_density(problem, point, kind)
-    unchecked = _prior_unchecked(problem, draws, point, lp)
-    stats = {k: v for k, v in stats.items() if k != "log_q" or lp is not None}
-    if lp is not None:
-        stats["lp"] = lp
+    target = Target(problem)
+    if target.problem is None:
+        point, stats, seconds, unchecked = given_model(target.model, draws, kind)
+    else:
+        point, stats, seconds, unchecked = _given(target.problem, draws, kind)
     chains, count = next(iter(point.values())).shape[:2]
-    attrs = facts(problem, method="adopted", kind=kind, draws=count, chains=chains)
+    attrs = facts(target.problem, method="adopted", kind=kind, draws=count, chains=chains)
     attrs["prior_unchecked"] = unchecked
     if calibration is not None:
         attrs["calibration"] = calibration.text()
@@ -167,47 +139,67 @@ def adopt(
             attrs["calibrated"] = int(calibration.p_value >= CALIBRATED)
     result = Result(point, stats, seconds_compile=np.nan, seconds_run=seconds)
     with np.errstate(invalid="ignore"):  # a likelihood of NaN is an error below
-        tree = finish(Target(problem), result, attrs)
+        tree = finish(target, result, attrs)
     likelihood = pointwise(tree)
-    if "y" in likelihood and np.isnan(likelihood["y"]).any():
+    if any(np.isnan(values).any() for values in likelihood.values()):
         raise InputError("the likelihood of some draws is NaN, so they are outside the support.")
-    missing = [name for name in problem.shapes if name not in point]
-    if missing:
-        there = {"eta": "eta" in point, "the likelihood": "y" in likelihood}
-        there |= {"log_prior": "log_prior" in tree.children, "lp": lp is not None}
-        lost = [name for name, found in there.items() if not found]
-        without = f", so without {', '.join(lost)}" if lost else ""
-        logger.warning("adopted without %s%s", ", ".join(missing), without)
+    if target.problem is not None:
+        _tell_missing(target.problem, tree, point, "lp" in stats)
     if unchecked:
         logger.warning("adopted with the prior unchecked: %s", unchecked)
     return tree
 
 
+def _given(problem: Problem, draws: Draws, kind: Kind) -> tuple[Arrays, Arrays, float, str]:
+    """Return variables and statistics of draws of a problem, seconds, and what is unchecked."""
+    model = problem.fitted_model
+    free = [rv.name for rv in model.free_RVs]
+    masks = {rv.name: rv.dtype for rv in model.free_RVs if rv.dtype.startswith("int")}
+    expected = Expected("problem", problem.spec.name, problem.shapes, problem.coords, masks)
+    if isinstance(draws, xr.DataTree):
+        _check_labels(problem, draws)
+    given, stats, seconds = expected.read(draws)
+    if isinstance(draws, xr.DataTree):
+        _check_constants(problem, group(draws, "constant_data"), given)
+    point = expected.checked(given)
+    check_support(model, point, kind, positive=("feature_weight",))  # in every model
+    point = _with_eta(problem, _completed(problem, point))
+    if not any(name in point for name in SHARED):
+        raise InputError(
+            f"none of {', '.join(SHARED)} can be computed from these draws. They lack "
+            f"{', '.join(name for name in problem.shapes if name not in point)}."
+        )
+    lp = _log_density(problem, point, kind)
+    stats = {k: v for k, v in stats.items() if k != "log_q" or lp is not None}
+    if isinstance(draws, xr.DataTree) and "fingerprint" in draws.attrs:  # a fit of this problem
+        unchecked = str(draws.attrs.get("prior_unchecked", ""))
+    else:
+        unchecked = prior_unchecked(draws, free, point, lp, "problem")
+    return point, stats if lp is None else stats | {"lp": lp}, seconds, unchecked
+
+
+def _tell_missing(problem: Problem, tree: xr.DataTree, point: Arrays, has_lp: bool) -> None:
+    """Log which variables the draws lack, and what the fit is without for that."""
+    missing = [name for name in problem.shapes if name not in point]
+    if not missing:
+        return
+    there = {"eta": "eta" in point, "the likelihood": "y" in pointwise(tree)}
+    there |= {"log_prior": "log_prior" in tree.children, "lp": has_lp}
+    lost = [name for name, found in there.items() if not found]
+    without = f", so without {', '.join(lost)}" if lost else ""
+    logger.warning("adopted without %s%s", ", ".join(missing), without)
+
+
 # --- what is given --------------------------------------------------------------------------------
 
 
-def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
-    """Return variables and statistics, each (chain, draw, ...), and the seconds of sampling."""
-    if isinstance(draws, xr.DataTree):
-        if "fingerprint" in draws.attrs:
-            check_same(problem, draws, ordered=False)
-        observed = group(draws, "observed_data")
-        if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
-            raise InputError("the labels in observed_data differ from those of the problem.")
-        given_alone = "posterior" not in draws.children and set(LEAD) <= set(draws.dims)
-        posterior = draws.to_dataset() if given_alone else group(draws, "posterior")
-        seconds = float(posterior.attrs.get("sampling_time", np.nan))
-        given = _of_dataset(problem, posterior)
-        _check_constants(problem, group(draws, "constant_data"), given)
-        return given, _statistics(draws), seconds
-    if isinstance(draws, xr.Dataset):
-        return _of_dataset(problem, draws), {}, np.nan
-    if not isinstance(draws, Mapping):
-        raise InputError(
-            "adopt needs a DataTree, a Dataset, or a dict that maps names of variables to arrays "
-            f"(chain, draw, ...), got {type(draws).__name__}."
-        )
-    return {str(name): np.asarray(values) for name, values in draws.items()}, {}, np.nan
+def _check_labels(problem: Problem, draws: xr.DataTree) -> None:
+    """Refuse a fit of another problem, and draws of other labels."""
+    if "fingerprint" in draws.attrs:
+        check_same(problem, draws, ordered=False)
+    observed = group(draws, "observed_data")
+    if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
+        raise InputError("the labels in observed_data differ from those of the problem.")
 
 
 def _check_constants(problem: Problem, constants: xr.Dataset, given: Arrays) -> None:
@@ -229,101 +221,6 @@ def _check_constants(problem: Problem, constants: xr.Dataset, given: Arrays) -> 
                 f"{ours:.6g} in this problem: they are draws of another prior. Adopt them for a "
                 f"problem with that {name} (problem.with_hypers)."
             )
-
-
-def _of_dataset(problem: Problem, posterior: xr.Dataset) -> Arrays:
-    """Return the variables of a posterior group, in the order of the problem's coordinates."""
-    missing = [dim for dim in LEAD if dim not in posterior.dims]
-    if missing:
-        raise InputError(f"the draws have no dimension {' and no '.join(map(repr, missing))}.")
-    for dim, names in problem.coords.items():
-        if dim not in posterior.coords or posterior[dim].dtype.kind in "iu":  # numbered by default
-            continue
-        found = [str(label) for label in posterior[dim].values]
-        if set(found) != set(names) or len(found) != len(names):
-            raise InputError(
-                f"the names along {dim!r} differ: those of the draws begin with {found[0]!r}, "
-                f"those of the problem with {names[0]!r}."
-            )
-        posterior = posterior.isel({dim: [found.index(name) for name in names]})
-    return {str(k): v.transpose(*LEAD, ...).values for k, v in posterior.data_vars.items()}
-
-
-def _statistics(tree: xr.DataTree) -> Arrays:
-    """Return the statistics of a tree, by our names; `lp` is computed anew."""
-    stats, found = group(tree, "sample_stats"), Arrays()
-    for name in SAMPLE_STATS:
-        for theirs in (name, *STATISTICS.get(name, ())):
-            if name != "lp" and theirs in stats and set(stats[theirs].dims) == set(LEAD):
-                found[name] = stats[theirs].transpose(*LEAD).values
-                break
-    return found
-
-
-def _checked(problem: Problem, given: Arrays) -> Arrays:
-    """Return the variables in the model's form; refuse wrong names, shapes and values."""
-    shapes, lead = problem.shapes, None
-    if not given:
-        raise InputError(f"there are no draws: expected some of {', '.join(shapes)}.")
-    discrete = {
-        rv.name: rv.dtype for rv in problem.fitted_model.free_RVs if rv.dtype.startswith("int")
-    }
-    point = Arrays()
-    for name, values in given.items():
-        if name not in shapes:
-            raise unknown(
-                f"variable of {problem.spec.name}", name, shapes, "Rename it, or leave it out."
-            )
-        lead = values.shape[:2] if lead is None else lead
-        want = ", ".join(("chain", "draw", *map(str, shapes[name])))
-        if values.shape[2:] != shapes[name] or values.ndim < 2:
-            chain = " For one chain, pass array[None]." if values.shape[1:] == shapes[name] else ""
-            raise InputError(f"{name} must have the shape ({want}), got {values.shape}.{chain}")
-        if values.shape[:2] != lead or 0 in lead:
-            first = next(iter(given))
-            raise InputError(
-                f"every variable must have the same number of chains and draws, at least one: "
-                f"{name} has {values.shape[:2]}, {first} has {lead}."
-            )
-        if values.dtype.kind not in "biuf":
-            raise InputError(f"{name} must contain numbers, got values of type {values.dtype}.")
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise InputError(
-                f"{name} contains {int(bad.sum())} NaN or infinite value(s), {_first(bad)}."
-            )
-        if name in discrete and not np.isin(values, (0, 1)).all():
-            wrong = ~np.isin(values, (0, 1))
-            raise InputError(
-                f"{name} is a mask and must be 0 or 1; another value is {_first(wrong)}."
-            )
-        point[name] = values.astype(discrete.get(name, "float64"))
-    return point
-
-
-def _first(bad: np.ndarray) -> str:
-    """Return where the first bad value is, in words."""
-    chain, draw, *rest = np.argwhere(bad)[0].tolist()
-    return f"the first in chain {chain}, draw {draw}" + (f", component {rest[0]}" if rest else "")
-
-
-def _check_support(model: "pm.Model", point: Arrays, kind: Kind) -> None:
-    """Refuse draws of a Markov chain outside the support; an approximation may leave it."""
-    from pymc.logprob.transforms import LogOddsTransform, LogTransform
-
-    upper = {"feature_weight": np.inf}  # no model has a negative one
-    for rv in model.free_RVs:
-        transform = model.rvs_to_transforms[rv]
-        if isinstance(transform, LogTransform | LogOddsTransform):
-            upper[rv.name] = np.inf if isinstance(transform, LogTransform) else 1.0
-    for name, high in upper.items():
-        if kind == "mcmc" and name in point:
-            bad = (point[name] < 0.0) | (point[name] > high)
-            if bad.any():
-                what = "above 0" if np.isinf(high) else "between 0 and 1"
-                raise InputError(
-                    f"{name} must be {what}: {int(bad.sum())} value(s) are not, {_first(bad)}."
-                )
 
 
 # --- what is computed -----------------------------------------------------------------------------
@@ -377,47 +274,4 @@ def _log_density(problem: Problem, point: Arrays, kind: Kind) -> np.ndarray | No
             lp = by_pieces(lambda some: {"lp": problem.log_density(some)}, point)["lp"]
     except KeyError:
         return None
-    outside = ~np.isfinite(lp)
-    if kind == "mcmc" and outside.any():
-        raise InputError(
-            f"{int(outside.sum())} of {lp.size} draws are outside the support, "
-            f"{_first(outside)}: their posterior density is 0. If a precision underflowed to 0, "
-            "leave that variable out."
-        )
-    return np.where(outside, np.nan, lp)
-
-
-def _prior_unchecked(problem: Problem, draws: Draws, point: Arrays, lp: np.ndarray | None) -> str:
-    """Return why nothing shows that the draws are of this prior, "" if their own density does.
-
-    Refuse draws whose own log density differs from `lp` (chain, draw) by more than a constant.
-    """
-    if isinstance(draws, xr.DataTree) and "fingerprint" in draws.attrs:  # a fit of this problem
-        return str(draws.attrs.get("prior_unchecked", ""))
-    free = [rv.name for rv in problem.fitted_model.free_RVs]
-    if lp is None:
-        return f"the draws lack {', '.join(name for name in free if name not in point)}"
-    stats = group(draws, "sample_stats") if isinstance(draws, xr.DataTree) else xr.Dataset()
-    given = [stats[name] for name in DENSITIES if name in stats and {*stats[name].dims} == {*LEAD}]
-    theirs = given[0].transpose(*LEAD).values.astype(float) if given else np.full(lp.shape, np.nan)
-    used = np.isfinite(theirs) & np.isfinite(lp) if theirs.shape == lp.shape else np.zeros(0, bool)
-    if len(np.unique(theirs[used])) < 2:  # a point, or the zeros that PyMC and Stan put for none
-        return "the draws came without a log density of their own"
-    still = [n for n in free if point[n].dtype.kind == "f" and (point[n] == point[n][:1, :1]).all()]
-    if still:  # as if by `pm.do`: their density is the joint one, where this variable is constant
-        return f"{', '.join(still)} has the same value in every draw"
-    ours, theirs = lp[used], theirs[used]
-    # PyMC stores the potential energy of NumPyro, which is minus the log density
-    spread = min(np.ptp(np.quantile(theirs - s * ours, (0.05, 0.95))) for s in (1.0, -1.0))
-    short = theirs.astype("float32"), [float(f"{x:.9g}") for x in theirs]
-    coarse = any(np.array_equal(theirs, values) for values in short)
-    limit = SPREAD + COARSE * float(np.median(np.abs(theirs))) * coarse
-    if spread > limit:
-        raise InputError(
-            "the log density that came with the draws differs from this problem's by more than a "
-            f"constant: the difference varies by {spread:.3g} among the draws, and by less than "
-            f"{limit:.2g} if they are of this problem. They are draws of another prior or model: "
-            "make the problem with their hyperparameters and data. If only the parametrization "
-            "differs, adopt them without sample_stats."
-        )
-    return ""
+    return inside(lp, kind)

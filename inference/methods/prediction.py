@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, logger, matrix, one_of
-from ardvark.data import Dataset
+from ardvark.data.dataset import Dataset, row_labels
 from ardvark.data.columns import listed
 from ardvark.models import Inputs, Problem
 
@@ -87,7 +87,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         coords={
             "chain": np.arange(values.shape[0]),
             "draw": np.arange(values.shape[1]),
-            "obs": np.asarray(names),
+            "obs": np.asarray(row_labels(names)),
         },
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -11,23 +11,28 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ..fits.datatree import check_same, group
+from ..samplers.exact.method import KEPT
 from ..target.backend import Earlier
 from ..target.sampling import Sampling
+from ..target.target import Target
 from .registry import prepare
 from .run import compute
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 _LAST = "last_"
 
 
 def resume(
-    problem: Problem, fit: xr.DataTree, *, progressbar: bool = True, **options: Any
+    problem: "Problem | pm.Model", fit: xr.DataTree, *, progressbar: bool = True, **options: Any
 ) -> xr.DataTree:
     """Take a fit by `exact` on from where it ended, and return the fit by all draws together.
 
     Parameters
     ----------
-    problem : Problem
-        The problem that was fitted.
+    problem : Problem or pm.Model
+        What was fitted.
     fit : xarray.DataTree
         A fit of it by ``method="exact"``, also one that was stored and read again. It stays as it
         is.
@@ -60,7 +65,9 @@ def resume(
     >>> more.attrs["status"], more.attrs["iterations"] > fit.attrs["iterations"]
     ('finished', True)
     """
-    check_same(problem, fit)
+    target = Target(problem)
+    if target.problem is not None:
+        check_same(target.problem, fit)
     if fit.attrs.get("method") != "exact":
         raise InputError(
             f"only a fit by 'exact' can go on, and this one is by {fit.attrs.get('method')!r}."
@@ -70,7 +77,9 @@ def resume(
     given = {"limit": 4 * asked["limit"], "minutes": None, "sampler": attrs["sampler"]} | options
     names = {f.name for f in dataclasses.fields(Sampling)} - {"seed", "progressbar"}
     sampling = Sampling(
-        seed=int(attrs["seed"]), progressbar=progressbar, **{n: attrs[n] for n in names}
+        seed=int(attrs["seed"]),
+        progressbar=progressbar,
+        **{n: attrs[n] for n in names} | {"draws": attrs.get("draws_asked", attrs["draws"])},
     )
     ended = group(fit, "fit")
     earlier = Earlier(
@@ -83,8 +92,9 @@ def resume(
         },
         iterations=int(attrs["iterations"]),
         every=int(attrs["every"]),
+        at=ended[KEPT].values if KEPT in ended else None,
     )
-    return compute(prepare("exact", problem, asked | given, sampling), earlier=earlier)
+    return compute(prepare("exact", target, asked | given, sampling), earlier=earlier)
 
 
 def _arrays(held: xr.Dataset) -> dict[str, np.ndarray]:

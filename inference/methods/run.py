@@ -58,8 +58,8 @@ def fit(
         paper on the problem's model.
     draws, chains : int
         Draws per chain, and number of chains. An approximation's draws are independent, so its
-        chains are only a layout. A point or search method returns one draw. "exact" draws as many
-        as it needs, and keeps about so many.
+        chains are only a layout. A point or search method returns one draw. "exact" runs as long as
+        it needs, and keeps so many. ``attrs["draws"]`` is how many a fit holds.
     random_seed : int, optional
         Equal seeds give equal draws, with any number of cores. None draws a seed and records it.
     progressbar : bool
@@ -205,10 +205,21 @@ def finish(
         missing = convergence(tree) if result.mixing is None else missed(tree)
         status = "not_converged" if missing else "finished"
         reason, code = joined(missing), missing[0].code if missing else "told"
+    _count(tree)
     tree.attrs |= {"status": status, "reason": str(reason), "reason_code": code}
     if status != "finished":
         logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
     return tree
+
+
+def _count(tree: xr.DataTree) -> None:
+    """Let the attributes say how many draws are stored, and how many were asked for if others."""
+    sizes, attrs = group(tree, "posterior").sizes, tree.attrs
+    if "draw" not in sizes:
+        return
+    if attrs["draws"] != sizes["draw"]:
+        attrs["draws_asked"] = attrs["draws"]
+    attrs |= {"draws": sizes["draw"], "chains": sizes["chain"]}
 
 
 def stored_size(problem: Problem, sampling: Sampling, *, exact: bool) -> float:

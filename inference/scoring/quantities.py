@@ -31,7 +31,7 @@ import xarray as xr
 
 from ardvark.models import SHARED, ZOO, Problem
 
-from ..fits.datatree import COVARIATES, group, is_bare, pointwise
+from ..fits.datatree import COVARIATES, component_names, group, is_bare, pointwise
 from .limits import PARAMETERS
 
 WEIGHTS = {
@@ -175,6 +175,9 @@ def labels(quantity: str, size: int, problem: Problem | None, tree: xr.DataTree)
             if name == COVARIATES and not _is_own(problem, tree):
                 covariates = _names("covariate", sizes[0], problem, tree)
                 found += [f"the weight of {c}" for c in covariates]
+                continue
+            if _is_own(problem, tree):
+                found += component_names(name, posterior[name])
                 continue
             indices = [",".join(map(str, index)) for index in np.ndindex(sizes)]
             found += [f"{word}[{index}]" if index else word for index in indices]

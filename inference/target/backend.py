@@ -63,6 +63,8 @@ class Earlier:
         Where its chains ended, as `Chains.last` returned it.
     iterations, every : int
         How far it got, and the distance of its draws.
+    at : array (draw,), optional
+        The iteration of each of its draws, where some were left out at the end.
     """
 
     posterior: Arrays
@@ -70,6 +72,7 @@ class Earlier:
     last: Arrays
     iterations: int
     every: int
+    at: np.ndarray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,7 +111,9 @@ class Resumed:
         before = self.earlier
         found = self.chains.read(max(0, first - before.iterations))
         draws = next(iter(before.posterior.values())).shape[1]
-        at = before.iterations - before.every * np.arange(draws)[::-1]  # their iterations
+        at = before.at  # their iterations
+        if at is None:
+            at = before.iterations - before.every * np.arange(draws)[::-1]
         # the last of every so many, counted from the end, so that distances stay the same
         step = self.every // before.every
         kept = np.flatnonzero(at > first)[::-1][::step][::-1]

@@ -136,10 +136,26 @@ class Density:
         return blocks
 
     def label(self, i: int) -> str:
-        """Return a readable name of component i, with its index in its variable."""
+        """Return a readable name of component i, by the coordinates of its variable.
+
+        The log of a positive one is "log tau[3]"; of other transforms the name of the value
+        variable says which it is.
+        """
+        model = self._model
+        of = {value.name: rv for rv, value in model.rvs_to_values.items()}
         for name, block in self.blocks.items():
-            if block.start <= i < block.stop:
-                return f"{name}[{i - block.start}]" if block.stop - block.start > 1 else name
+            if not block.start <= i < block.stop:
+                continue
+            rv, shape = of[name], self._point_shapes[name]
+            word = f"log {rv.name}" if name == f"{rv.name}_log__" else name
+            place = np.unravel_index(i - block.start, shape)
+            dims = model.named_vars_to_dims.get(rv.name) or (None,) * len(place)
+            labels = [model.coords.get(d) for d in dims]
+            found = [
+                k if known is None or len(known) != n else known[k]
+                for k, known, n in zip(place, labels, shape, strict=False)
+            ]
+            return f"{word}[{','.join(map(str, found))}]" if found else word
         raise IndexError(i)
 
     def shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:

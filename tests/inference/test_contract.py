@@ -99,7 +99,10 @@ def test_what_a_fit_contains(fitted, tmp_path):
     if method == "exact":  # it keeps as many as it needs: those of the last judgement
         ended = tree["fit"]["judged_iterations"].values[-1]
         warm_up = SAMPLERS[tree.attrs["sampler"]].WARM_UP
-        sizes = (2, round(ended * (1.0 - warm_up) / tree.attrs["every"]))
+        held = round(ended * (1.0 - warm_up) / tree.attrs["every"])
+        ess = json.loads(tree.attrs["options"])["ess"]
+        sizes = (2, min(held, max(60, round(4 * ess / 2))))
+    assert (tree.attrs["chains"], tree.attrs["draws"]) == sizes
     assert (posterior.sizes["chain"], posterior.sizes["draw"]) == sizes
     shapes = {"feature_weight": ("feature", D), "sample_weight": ("basis", B), "eta": ("obs", N)}
     for name in problem.spec.shared:
@@ -107,7 +110,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
         assert posterior[name].dims == ("chain", "draw", dim)
         assert posterior[name].sizes[dim] == size
     assert posterior["feature"].values.tolist() == list(problem.data.feature_names)
-    assert posterior["obs"].values.tolist() == list(problem.data.sample_names)
+    assert posterior["obs"].values.tolist() == list(range(N))
     # eta is what its own weights say
     point = arrays(tree)
     np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-8, atol=1e-10)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from . import forest, judging_plots, plots
+from . import forest, judging_plots, plots, variables
 from .style import Picture
 
-Kind = Literal["forest", "curve", "eta", "frontier", "samples", "reliability", "ranks"]
+Kind = Literal["forest", "variables", "curve", "eta", "frontier", "samples", "reliability", "ranks"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ FIGURES: dict[Kind, Figure] = {
         "method is wrong about an effect where its bar misses the reference's, and overconfident "
         "where its bar is shorter. Left, the probability that the effect is above the threshold; a "
         "grey mark is its value under the prior.",
+    ),
+    "variables": Figure(
+        variables.variables, "fits",
+        "The variables of a model of your own in which the fits differ most. A method is wrong "
+        "about one where its bar misses the reference's, which lies around zero, and overconfident "
+        "where its bar is shorter.",
     ),
     "curve": Figure(
         plots.curve, "fits",

@@ -5,9 +5,9 @@
 (``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
 R-hat and least ESS at each judgement).
 
-`draws` is the number of draws per chain that are kept at most. Between half of them and all are
-kept of a long run, evenly spaced, and always at least twice as many as `ess`. Equal seeds give
-equal draws. With `minutes` a run may be ended by the clock, and where memory is short fewer draws
+`draws` of each chain are kept, evenly spaced over a longer run: as many as other methods draw. There
+are more if 4 `ess` over all chains are more. There are fewer of a run that reached a limit, and of
+one that was asked for a smaller `ess` and had it earlier. Equal seeds give equal draws. With `minutes` a run may be ended by the clock, and where memory is short fewer draws
 are kept (`contract/room.py`), which is said beforehand. Then another machine may give other draws:
 such a fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
@@ -18,6 +18,7 @@ adaptation.
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,6 +29,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError, logger
 
 from ...fits.convergence import EXACT
+from ...fits.datatree import own_draws
 from ...fits.mixing import Mixing, mixing
 from ...target.backend import About, Arrays, Job, Kind, Result
 from ...target.chains import Chains, Continuing, Length, Resumed
@@ -53,6 +55,8 @@ IN_A_FOLD = {"ess": 400.0, "limit": 2048}
 """Options of `choose`'s refits, which only predict a fold; `panel` takes the first. A probability
 needs fewer effective draws than what may be quoted: 400 give it a Monte Carlo error of a twentieth
 of its posterior standard deviation."""
+KEPT = "kept_iteration"
+"""In the group fit, the iteration of each draw, of a run of which not all that were held are kept."""
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
 LARGEST = 4e8
@@ -92,8 +96,13 @@ supports = refusal
 
 
 def most_kept(sampling: Sampling, ess: float = EXACT.bulk) -> int:
-    """Return how many draws of each chain are kept at most, where so many are asked for."""
-    return max(sampling.draws, math.ceil(4.0 * ess / sampling.chains))
+    """Return how many draws of each chain are kept, where so many are asked for."""
+    return max(sampling.draws, _of_ess(sampling, ess))
+
+
+def _of_ess(sampling: Sampling, ess: float) -> int:
+    """Return of how many draws of each chain one in four is to be effective."""
+    return math.ceil(4.0 * ess / sampling.chains)
 
 
 def held(options: Options, job: Job) -> int:
@@ -109,6 +118,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     settings = method.Options(cores=options.cores)
 
     def judge(posterior: Arrays) -> Mixing:
+        if target.problem is None:  # its variables are called by their coordinates
+            return mixing(None, own_draws(target.model, posterior))
         return mixing(target.problem, posterior)
 
     with _chains(target, settings, job, length, method) as chains:
@@ -117,12 +128,14 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             first = 0 if job.earlier is None else job.earlier.iterations
             run = until_converged(chains, judge, asked, first=first, update=update)
         last = chains.last()
+        at = _thinned(run, most_kept(job, options.ess), judge)
         return Result(
             posterior=dict(run.posterior),
             sample_stats={name: np.ascontiguousarray(x) for name, x in run.sample_stats.items()},
             details={f"judged_{name}": np.array(x) for name, x in run.trace.items()}
-            | {f"last_{name}": x for name, x in last.items()},
-            dims={f"judged_{name}": ("judgement",) for name in run.trace},
+            | {f"last_{name}": x for name, x in last.items()}
+            | ({} if at is None else {KEPT: at}),
+            dims={f"judged_{name}": ("judgement",) for name in run.trace} | {KEPT: ("draw",)},
             status="finished" if run.ended == "converged" else "not_converged",
             reason="" if run.ended == "converged" else _stopped(run, options),
             mixing=None if run.mixing is None else run.mixing.to_dataset(),
@@ -142,6 +155,19 @@ def fit(target: Target, options: Options, job: Job) -> Result:
                 **chains.attrs,
             },
         )
+
+
+def _thinned(run: Run, most: int, judge: Callable[[Arrays], Mixing]) -> np.ndarray | None:
+    """Keep so many draws of a run at most, evenly spaced; return their iterations if some went."""
+    held = next(iter(run.posterior.values())).shape[1]
+    if held <= most:
+        return None
+    kept = (np.arange(1, most + 1) * held) // most - 1
+    for arrays in (run.posterior, run.sample_stats):
+        for name in [*arrays]:  # one at a time, so that no second copy of all is held
+            arrays[name] = arrays[name][:, kept]
+    run.mixing = judge(run.posterior)
+    return np.asarray(run.iterations - run.every * (held - 1 - kept))
 
 
 def _chosen(target: Target, options: Options) -> Pick:
@@ -167,16 +193,17 @@ def _asked(
 
     The first holds fewer draws where memory is short.
     """
-    wanted = math.ceil(most_kept(job, options.ess) / (1.0 - method.WARM_UP))
+    enough = math.ceil(most_kept(job, options.ess) / (1.0 - method.WARM_UP))
+    wanted = 2 * enough  # at least half of the room is filled, whatever the length
     numbers = sum(size for name, size in target.sizes.items() if job.keeps(name))
     most = min(wanted, max(FIRST, int(LARGEST / job.chains / numbers)))
     needs, allowed = room(target, job), memory.allowed()
     fits = min(most, max(FIRST, needs.draws(allowed)))
-    if fits < wanted:
+    if fits < enough:
         here = "equal seeds give other draws where memory is larger"
         told = here if fits < most else "on every machine alike"
-        sizes = memory.text(needs.needed(wanted)), memory.text(allowed)
-        logger.warning(_THINNED, fits, wanted, *sizes, told)
+        sizes = memory.text(needs.needed(enough)), memory.text(allowed)
+        logger.warning(_THINNED, fits, enough, *sizes, told)
     everywhere = Asked(
         ess=options.ess,
         limit=options.limit,
@@ -185,6 +212,7 @@ def _asked(
         warm_up=method.WARM_UP,
         chains=job.chains,
         coarsest=1 if job.earlier is None else job.earlier.every,
+        least=min(job.draws, _of_ess(job, options.ess), fits if fits < enough else enough),
     )
     length = Length(limit=options.limit, room=fits)
     return replace(everywhere, room=fits), everywhere, length

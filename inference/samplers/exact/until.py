@@ -4,6 +4,8 @@ The chains are judged at the iterations 256, 384, 512, 768, 1024, ..., whatever 
 equal seeds give equal draws. A run ends when two consecutive judgements pass. One alone could pass
 by chance, because a rule that looks often enough finds a lucky moment.
 
+A run that has converged early goes on until there are as many draws as were asked for.
+
 A judgement (`EXACT` in `fits/convergence.py`) passes when every quotable quantity has a
 rank-normalised R-hat below 1.01, a bulk ESS of `ess` over all chains, and a tail ESS of 400, or of
 `ess` if that is less (Vehtari, Gelman, Simpson, Carpenter, Burkner 2021, doi 10.1214/20-BA1221).
@@ -69,6 +71,8 @@ class Asked:
         How many chains run.
     coarsest : int
         Iterations between two draws of the run that goes on: what it left out is not to be had.
+    least : int
+        Draws of each chain after the warm-up without which no judgement passes.
     """
 
     ess: float
@@ -78,6 +82,7 @@ class Asked:
     warm_up: float
     chains: int
     coarsest: int = 1
+    least: int = 0
 
     @property
     def profile(self) -> Profile:
@@ -185,10 +190,11 @@ def _judged(
         for name, value in found.items():
             run.trace.setdefault(name, []).append(float(value))
         passes = 0 if run.missing else passes + 1
-        if passes == PASSES:
+        enough = iterations - _warm_up(asked, iterations) >= asked.least * run.every
+        if passes >= PASSES and enough:
             run.ended = "converged"
             return run
-        if passes:
+        if passes == 1:
             run.missing = [Reason("one pass", {"passes": PASSES})]
         ess = mixing.ess_bulk.value
         needed = 1.4 * iterations * max(1.0, asked.ess / max(ess, 1.0))

@@ -95,7 +95,7 @@ def test_values_are_those_of_pymc(bare):
     check(bare, model)
     at = {name: [bare.label(i) for i in range(b.start, b.stop)] for name, b in bare.blocks.items()}
     assert at["p_simplex__"] == ["p_simplex__[0]", "p_simplex__[1]"]
-    assert at["s_log__"] == ["s_log__[0]", "s_log__[1]"]
+    assert at["s_log__"] == ["log s[0]", "log s[1]"]
     with pytest.raises(IndexError, match=str(bare.size)):
         bare.label(bare.size)
 

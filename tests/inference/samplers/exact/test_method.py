@@ -190,6 +190,8 @@ def test_a_run_that_reached_its_limit_goes_on_from_what_it_has(resumed):
         iterations, every = more.attrs["iterations"], more.attrs["every"]
         kept = np.arange(every, iterations + 1, every)
         kept = kept[kept > share * iterations]
+        if "kept_iteration" in more["fit"]:  # of more than were asked for, some are left out
+            kept = more["fit"]["kept_iteration"].values
         new = more["posterior"]["eta"].values
         assert new.shape[1] == len(kept)
         from_short = kept[kept <= 256]
@@ -218,10 +220,40 @@ def test_a_thinned_run_goes_on_where_more_draws_are_asked_for():
     """The draws that it left out are not to be had, so those of both keep their distance."""
     problem = av.problem("fsklr", X, Y)
     given = {"sampler": "gibbs", "chains": 2, "progressbar": False}
-    thin = av.fit(problem, "exact", ess=100.0, draws=50, limit=512, random_seed=1, **given)
+    thin = av.fit(problem, "exact", ess=100.0, draws=50, limit=768, random_seed=1, **given)
     more = av.resume(problem, thin, progressbar=False, ess=1e4, limit=1024)
-    assert more.attrs["every"] == thin.attrs["every"] == 2
-    assert more["posterior"].sizes["draw"] * 2 == 0.75 * more.attrs["iterations"]
+    assert more.attrs["every"] == thin.attrs["every"]
+    assert more["posterior"].sizes["draw"] * more.attrs["every"] <= 0.75 * more.attrs["iterations"]
+
+
+def test_a_fit_keeps_as_many_draws_as_other_methods(tmp_path):
+    """As many as were asked for, evenly spaced, and the mixing that is stored is theirs."""
+    problem = small("mams")
+    found = fit(problem, ess=1000.0)
+    assert (found.attrs["draws"], found["posterior"].sizes["draw"]) == (1000, 1000)
+    assert found.attrs["iterations"] >= 1024
+    at = found["fit"]["kept_iteration"].values
+    assert at[-1] == found.attrs["iterations"]
+    assert {*np.diff(at)} == {found.attrs["every"], 2 * found.attrs["every"]}
+    assert mixing_of(found).ess_bulk.value == pytest.approx(mixing(problem, found).ess_bulk.value)
+    # what was left out is counted when a run goes on
+    more = av.resume(problem, found, ess=4000.0, limit=found.attrs["iterations"] * 2)
+    assert more.attrs["iterations"] > found.attrs["iterations"]
+    assert more.attrs["draws"] == more["posterior"].sizes["draw"]
+
+
+def test_few_draws_are_counted_and_those_asked_for_are_known():
+    problem = small("gibbs")
+    short = fit(problem, ess=1e4, limit=256)
+    assert (short.attrs["draws"], short.attrs["draws_asked"]) == (192, 1000)
+
+
+def test_a_model_of_ones_own_goes_on():
+    model = normals(np.zeros(2), np.ones(2))
+    short = fit(model, ess=4000.0, limit=256)
+    assert short.attrs["status"] == "not_converged"
+    more = av.resume(model, short, progressbar=False)
+    assert more.attrs["iterations"] > 256
 
 
 def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):

@@ -1,0 +1,98 @@
+"""`adopt` for a `pm.Model` of one's own: draws of its variables become a fit of it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from ardvark.common.validate import InputError
+
+from ..fits.datatree import group, model_coords, own_draws
+from ..fits.own_groups import data_of
+from ..target.backend import Kind
+from ..target.unconstrain import log_density
+from .given_draws import LEAD, Arrays, Draws, Expected, check_support, inside, prior_unchecked
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+def given_model(model: "pm.Model", draws: Draws, kind: Kind) -> tuple[Arrays, Arrays, float, str]:
+    """Return variables and statistics of draws of a model, seconds, and what is unchecked.
+
+    Variables that the draws lack are computed as far as they follow.
+
+    Raises
+    ------
+    InputError
+        The draws cannot be of this model: names, shapes, values, data or their own log density
+        contradict it.
+    """
+    shapes = {name: tuple(map(int, shape)) for name, shape in _shapes(model).items()}
+    expected = Expected("model", "this model", shapes, model_coords(model))
+    given, stats, seconds = expected.read(draws)
+    if isinstance(draws, xr.DataTree):
+        _check_data(model, draws)
+    free = [rv.name for rv in model.free_RVs]
+    lacking = [name for name in free if name not in given]
+    if lacking:
+        raise InputError(
+            f"the draws lack {', '.join(lacking)}. Of a pm.Model every free variable is needed: "
+            f"{', '.join(free)}."
+        )
+    point = expected.checked(given)
+    check_support(model, point, kind)
+    point = {name: point[name] for name in free} | _deterministics(model, point)
+    with np.errstate(all="ignore"):
+        lp = inside(log_density(model, point), kind)
+    unchecked = prior_unchecked(draws, free, point, lp, "model")
+    return point, stats | {"lp": lp}, seconds, unchecked
+
+
+def _shapes(model: "pm.Model") -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all unobserved variables."""
+    from pytensor import function
+
+    variables = model.unobserved_RVs
+    shapes = function([], [v.shape for v in variables], mode="FAST_COMPILE")()
+    return {v.name: tuple(shape) for v, shape in zip(variables, shapes, strict=True)}
+
+
+def _deterministics(model: "pm.Model", point: Arrays) -> Arrays:
+    """Return the model's deterministics, of its free variables."""
+    import pymc as pm
+
+    names = [v.name for v in model.deterministics]
+    if not names:
+        return {}
+    free = own_draws(model, {rv.name: point[rv.name] for rv in model.free_RVs})
+    found = pm.compute_deterministics(
+        group(free, "posterior"),
+        var_names=names,
+        model=model,
+        progressbar=False,
+        compile_kwargs={"mode": "FAST_COMPILE"},
+    )
+    return {name: found[name].transpose(*LEAD, ...).values for name in names}
+
+
+def _check_data(model: "pm.Model", draws: xr.DataTree) -> None:
+    """Refuse draws of a model with other data, or in which a variable of ours is a constant."""
+    free = {rv.name for rv in model.free_RVs}
+    for name, arrays in data_of(model).items():
+        theirs = group(draws, name)
+        for key, ours in arrays.items():
+            if key in theirs and not (
+                theirs[key].shape == ours.shape
+                and np.allclose(theirs[key].values, ours, rtol=1e-6, equal_nan=True)
+            ):
+                raise InputError(
+                    f"{key} in {name} of these draws differs from that of this model: they are "
+                    "draws of a model with other data."
+                )
+    fixed = free & {str(name) for name in group(draws, "constant_data")}
+    if fixed:
+        raise InputError(
+            f"{', '.join(sorted(fixed))} is a variable of this model, and a constant of the model "
+            "that these draws are of: they are draws of another model."
+        )
