@@ -171,16 +171,12 @@ def labels(quantity: str, size: int, problem: Problem | None, tree: xr.DataTree)
         found: list[str] = []
         for name, positive in known.items():
             word = f"log {name}" if positive else name
-            sizes = posterior[name].transpose("chain", "draw", ...).shape[2:]
             if name == COVARIATES and not _is_own(problem, tree):
-                covariates = _names("covariate", sizes[0], problem, tree)
+                size = posterior[name].size // (posterior.sizes["chain"] * posterior.sizes["draw"])
+                covariates = _names("covariate", size, problem, tree)
                 found += [f"the weight of {c}" for c in covariates]
                 continue
-            if _is_own(problem, tree):
-                found += component_names(name, posterior[name])
-                continue
-            indices = [",".join(map(str, index)) for index in np.ndindex(sizes)]
-            found += [f"{word}[{index}]" if index else word for index in indices]
+            found += component_names(word, posterior[name])
         return tuple(found)
     if quantity == "eta":
         return tuple(f"eta[{k}]" for k in range(size))

@@ -46,7 +46,7 @@ _BADGES: dict[Level, str] = {
 _BAD = ("failed", "not_converged", "not possible", "do not use")
 PARTS: tuple[tuple[Kind, ...], ...] = (
     ("forest", "curve"),
-    ("eta", "reliability", "frontier"),
+    ("variables", "eta", "reliability", "frontier"),
     ("samples", "ranks"),
 )
 """The figures of the features, of the approximations, and below them."""
