@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, logger, matrix, one_of
-from ardvark.data.dataset import Dataset, row_labels
 from ardvark.data.columns import listed
+from ardvark.data.dataset import Dataset, row_labels
 from ardvark.models import Inputs, Problem
 
 from ..fits.activity import primal_weights

@@ -4,24 +4,20 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
-from ..fits.datatree import check_same, group
-from ..samplers.exact.method import KEPT
-from ..target.backend import Earlier
+from ..fits.datatree import check_same
 from ..target.sampling import Sampling
 from ..target.target import Target
+from .checkpoint import earlier_of
 from .registry import prepare
 from .run import compute
 
 if TYPE_CHECKING:
     import pymc as pm
-
-_LAST = "last_"
 
 
 def resume(
@@ -81,21 +77,5 @@ def resume(
         progressbar=progressbar,
         **{n: attrs[n] for n in names} | {"draws": attrs.get("draws_asked", attrs["draws"])},
     )
-    ended = group(fit, "fit")
-    earlier = Earlier(
-        posterior=_arrays(group(fit, "posterior")),
-        sample_stats=_arrays(group(fit, "sample_stats")),
-        last={
-            str(n).removeprefix(_LAST): np.asarray(x.values)
-            for n, x in ended.items()
-            if str(n).startswith(_LAST)
-        },
-        iterations=int(attrs["iterations"]),
-        every=int(attrs["every"]),
-        at=ended[KEPT].values if KEPT in ended else None,
-    )
-    return compute(prepare("exact", target, asked | given, sampling), earlier=earlier)
-
-
-def _arrays(held: xr.Dataset) -> dict[str, np.ndarray]:
-    return {str(n): x.transpose("chain", "draw", ...).values for n, x in held.items()}
+    plan = prepare("exact", target, asked | given, sampling)
+    return compute(plan, earlier=earlier_of(fit))

@@ -1,7 +1,8 @@
 """Fits kept in files: finished fits are reused, and a failed fit records the reason.
 
 A stored fit is reused if its request (problem, form, method, options, draws, chains, seed,
-versions) is the same. A failed fit is tried again, and so is one that the clock ended. If the file
+versions) is the same. A failed fit is tried again, and so is one that the clock ended. A run of
+`exact` that was killed goes on from its checkpoint. If the file
 cannot be read, or contains another problem or method, it is renamed and not overwritten.
 """
 
@@ -42,7 +43,7 @@ class Fits(Pieces[str, xr.DataTree]):
 
     def start(self) -> Callable[[str], xr.DataTree]:
         """Return the function that fits."""
-        return lambda key: run.compute(self.plans[key])
+        return lambda key: run.compute(self.plans[key], checkpoint=self._checkpoint(key))
 
     def failure(self, key: str, reason: str) -> xr.DataTree:
         """Return a fit without draws, which says why."""
@@ -81,6 +82,10 @@ class Fits(Pieces[str, xr.DataTree]):
         """Return whether there is a file of this fit."""
         return self.folder is not None and self._path(key).exists()
 
+    def _checkpoint(self, key: str) -> Path | None:
+        """Return where a run is kept that is not at its end yet."""
+        return None if self.folder is None else self.folder / f"{key}.checkpoint"
+
     def _path(self, key: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{key}.nc"
@@ -101,7 +106,9 @@ def _stored(path: Path, plan: Plan) -> xr.DataTree | None:
         return None
     attrs = tree.attrs
     same = attrs.get("request") == plan.request and attrs.get("status") != "failed"
-    return tree if same and attrs.get("reproducible", 1) else None
+    # a run that was killed and went on has other draws than one that was not, as exact
+    good = attrs.get("reproducible", 1) or attrs.get("ended") == "converged"
+    return tree if same and good else None
 
 
 def _aside(path: Path) -> Path:

@@ -1,9 +1,11 @@
 """`fit`: the same call for every method, and the same kind of result."""
 
 import dataclasses
+import os
 import secrets
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from ..target.reasons import Reason, joined
 from ..target.room import refuse_too_large
 from ..target.sampling import Keep, Sampling
 from ..target.target import Target
+from .checkpoint import Checkpoint
 from .own_model import check_own
 from .registry import MethodName, Plan, prepare
 
@@ -45,6 +48,7 @@ def fit(
     progressbar: bool = True,
     keep: Keep = "all",
     selection: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> xr.DataTree:
     """Compute a posterior, or an approximation of it.
@@ -70,6 +74,9 @@ def fit(
     selection : bool
         Compute which features and samples are active (`select`, seconds at most), as the group
         selection.
+    checkpoint : path, optional
+        A file in which a run of "exact" is kept while it goes on, at most once a minute. If the
+        process is killed, the same call goes on from there. It is removed when the run ends.
     **options
         Options of the method; an unknown one is a TypeError that lists the known ones.
 
@@ -108,10 +115,17 @@ def fit(
     """
     seed = secrets.randbits(31) if random_seed is None else random_seed
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=progressbar)
-    return compute(prepare(method, Target(target), options, sampling), selection=selection)
+    plan = prepare(method, Target(target), options, sampling)
+    return compute(plan, selection=selection, checkpoint=checkpoint)
 
 
-def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = None) -> xr.DataTree:
+def compute(
+    plan: Plan,
+    *,
+    selection: bool = True,
+    earlier: Earlier | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> xr.DataTree:
     """Make a fit that is planned: `fit`, below its checks.
 
     Parameters
@@ -122,6 +136,8 @@ def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = Non
         As for `fit`.
     earlier : Earlier, optional
         The run to go on with.
+    checkpoint : path, optional
+        As for `fit`.
     """
     target, sampling = plan.target, plan.sampling
     problem, names = target.problem, _kept(target, sampling)
@@ -130,7 +146,10 @@ def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = Non
             "there are more than %.0e numbers to store: keeping only %s and the scalars",
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
-    job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier)
+    kept = None if checkpoint is None else Checkpoint(Path(checkpoint), plan)
+    if kept is not None and earlier is None:
+        earlier = kept.earlier()
+    job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier, checkpoint=kept)
     if plan.backend.KIND in ("mcmc", "approximation"):  # others return one draw
         held = getattr(plan.backend, "held", None)
         refuse_too_large(target, job, held(plan.options, job) if held else job.draws)
@@ -144,6 +163,8 @@ def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = Non
     }
     with job.report:
         result = _result(plan, job)
+        if kept is not None:
+            kept.done()
         return finish(target, result, attrs, report=job.report, selection=selection)
 
 

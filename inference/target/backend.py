@@ -87,11 +87,15 @@ class Job(Sampling):
         What is running, put before each stage.
     earlier : Earlier, optional
         The run to go on with, for a method that can (`exact`).
+    checkpoint : callable, optional
+        Takes a function that returns the run as far as it got, for a method that can go on; whether
+        it is called, the checkpoint decides (`methods/checkpoint.py`).
     """
 
     names: tuple[str, ...] | None = None
     label: str = ""
     earlier: Earlier | None = None
+    checkpoint: Callable[[Callable[[], "Result"]], None] | None = None
 
     @cached_property
     def report(self) -> Reporter:

@@ -10,8 +10,8 @@ the mean field (`advi`), by `laplace`, and by PyMC's own full-rank ADVI, whose d
 posteriordb's draws. The truth is from those: how far each mean is off, in standard deviations, and
 each standard deviation, as a ratio.
 
-What is expected is written down before any fit, from the reference draws alone. A mean field has
-the conditional standard deviations of a normal posterior, so its smallest ratio to the marginal
+What is expected is written down before any fit, from the reference draws alone. A mean field
+has the conditional standard deviations of a normal posterior, so its smallest ratio to the marginal
 ones is known; it is expected to be trusted if that is at least `NEAR`. Laplace is exact for a normal
 posterior; it is expected to be trusted if no component of the unconstrained vector is skewed by
 more than `SKEWED`. PyMC's full-rank ADVI starts at 0 with steps for numbers of size 1, so it is
@@ -29,7 +29,7 @@ import xarray as xr
 from scipy import stats
 
 import ardvark as av
-from ardvark.inference.fits.datatree import component_names, group
+from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.diagnostics import ess
 from lab import rows, tables
 from lab.posteriordb.database import Database

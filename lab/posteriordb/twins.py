@@ -57,7 +57,7 @@ def column(data: Data, name: str) -> np.ndarray:
 
 
 def centred(x: np.ndarray, scale: float = 0.0) -> np.ndarray:
-    """Return a column less its mean, divided by `scale` of its standard deviations if that is not 0."""
+    """Return a column less its mean, divided by `scale` standard deviations if that is not 0."""
     return (x - x.mean()) / (scale * x.std(ddof=1) if scale else 1.0)
 
 
@@ -178,7 +178,7 @@ def autoregression(data: Data) -> pm.Model:
 
 
 def powers(base: Any, length: int) -> Any:
-    """Return the lower triangular matrix base^(s - t): what a linear recursion carries from t on."""
+    """Return the lower triangular matrix base^(s - t): what a recursion carries from t to s."""
     distance = np.subtract.outer(np.arange(length), np.arange(length))
     return pt.where(distance >= 0, base ** np.maximum(distance, 0), 0.0)
 
@@ -321,4 +321,4 @@ UNSEEN: dict[str, Twin] = {
     ),
     "nes2000-nes": line(response("partyid7"), nes),
 }
-"""Twins of posteriors on which nothing is decided: what is mended on the others is tried on these."""
+"""Twins on which nothing is decided: what is mended on the others is tried on these."""

@@ -5,11 +5,12 @@
 (``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
 R-hat and least ESS at each judgement).
 
-`draws` of each chain are kept, evenly spaced over a longer run: as many as other methods draw. There
-are more if 4 `ess` over all chains are more. There are fewer of a run that reached a limit, and of
-one that was asked for a smaller `ess` and had it earlier. Equal seeds give equal draws. With `minutes` a run may be ended by the clock, and where memory is short fewer draws
-are kept (`contract/room.py`), which is said beforehand. Then another machine may give other draws:
-such a fit says so (``attrs["reproducible"]``), and a study does not reuse it.
+`draws` of each chain are kept, evenly spaced over a longer run: as many as other methods draw.
+There are more if 4 `ess` over all chains are more. There are fewer of a run that reached a limit,
+and of one that was asked for a smaller `ess` and had it earlier. Equal seeds give equal draws. With
+`minutes` a run may be ended by the clock, and where memory is short fewer draws are kept
+(`contract/room.py`), which is said beforehand. Then another machine may give other draws: such a
+fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
 it on from there: `gibbs` from its last states, the others from their last points with new
@@ -31,7 +32,7 @@ from ardvark.common.validate import InputError, logger
 from ...fits.convergence import EXACT
 from ...fits.datatree import own_draws
 from ...fits.mixing import Mixing, mixing
-from ...target.backend import About, Arrays, Job, Kind, Result
+from ...target.backend import About, Arrays, Dims, Job, Kind, Result
 from ...target.chains import Chains, Continuing, Length, Resumed
 from ...target.reasons import Reason, joined
 from ...target.room import room
@@ -39,7 +40,7 @@ from ...target.sampling import Sampling
 from ...target.target import Target
 from .measured import nearest
 from .rule import SAMPLERS, Pick, pick, refusal
-from .until import FIRST, Asked, Run, until_converged
+from .until import FIRST, Asked, Run, until_converged, warm_up
 
 NAME = "exact"
 KIND: Kind = "mcmc"
@@ -56,7 +57,7 @@ IN_A_FOLD = {"ess": 400.0, "limit": 2048}
 needs fewer effective draws than what may be quoted: 400 give it a Monte Carlo error of a twentieth
 of its posterior standard deviation."""
 KEPT = "kept_iteration"
-"""In the group fit, the iteration of each draw, of a run of which not all that were held are kept."""
+"""In the group fit, the iteration of each draw, of a run of which not all that were held stay."""
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
 LARGEST = 4e8
@@ -124,37 +125,47 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
     with _chains(target, settings, job, length, method) as chains:
         started = time.perf_counter()
+
+        def so_far(run: Run, details: Arrays) -> Result:
+            judged: Dims = {f"judged_{name}": ("judgement",) for name in run.trace}
+            return Result(
+                posterior=run.posterior,
+                sample_stats={n: np.ascontiguousarray(x) for n, x in run.sample_stats.items()},
+                details={f"judged_{name}": np.array(x) for name, x in run.trace.items()}
+                | {f"last_{name}": x for name, x in chains.last().items()}
+                | dict(details),
+                dims=judged | {KEPT: ("draw",)},
+                status="finished" if run.ended == "converged" else "not_converged",
+                reason="" if run.ended == "converged" else _stopped(run, options),
+                mixing=None if run.mixing is None else run.mixing.to_dataset(),
+                seconds_compile=chains.seconds_compile,
+                seconds_run=time.perf_counter() - started,
+                attrs={
+                    "sampler": picked.name,
+                    "sampler_reason": picked.reason,
+                    "iterations": run.iterations,
+                    "every": run.every,
+                    "ended": run.ended,
+                    "reproducible": int(
+                        run.ended != "time"
+                        and job.earlier is None
+                        and not _forced(run, asked, everywhere)
+                    ),
+                    **chains.attrs,
+                },
+            )
+
+        def keep(run: Run) -> None:
+            if job.checkpoint is not None:
+                draws = chains.read(warm_up(asked, run.iterations))
+                now = replace(run, posterior=dict(draws[0]), sample_stats=dict(draws[1]))
+                job.checkpoint(lambda: so_far(now, {}))
+
         with job.report.stage(_title(target, picked), total=1.0) as update:
             first = 0 if job.earlier is None else job.earlier.iterations
-            run = until_converged(chains, judge, asked, first=first, update=update)
-        last = chains.last()
+            run = until_converged(chains, judge, asked, first=first, update=update, keep=keep)
         at = _thinned(run, most_kept(job, options.ess), judge)
-        return Result(
-            posterior=dict(run.posterior),
-            sample_stats={name: np.ascontiguousarray(x) for name, x in run.sample_stats.items()},
-            details={f"judged_{name}": np.array(x) for name, x in run.trace.items()}
-            | {f"last_{name}": x for name, x in last.items()}
-            | ({} if at is None else {KEPT: at}),
-            dims={f"judged_{name}": ("judgement",) for name in run.trace} | {KEPT: ("draw",)},
-            status="finished" if run.ended == "converged" else "not_converged",
-            reason="" if run.ended == "converged" else _stopped(run, options),
-            mixing=None if run.mixing is None else run.mixing.to_dataset(),
-            seconds_compile=chains.seconds_compile,
-            seconds_run=time.perf_counter() - started,
-            attrs={
-                "sampler": picked.name,
-                "sampler_reason": picked.reason,
-                "iterations": run.iterations,
-                "every": run.every,
-                "ended": run.ended,
-                "reproducible": int(
-                    run.ended != "time"
-                    and job.earlier is None
-                    and not _forced(run, asked, everywhere)
-                ),
-                **chains.attrs,
-            },
-        )
+        return so_far(run, {} if at is None else {KEPT: at})
 
 
 def _thinned(run: Run, most: int, judge: Callable[[Arrays], Mixing]) -> np.ndarray | None:

@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from ardvark.common.progress import Update
 
 from ...fits.convergence import EXACT, Profile, lacking
@@ -116,8 +118,8 @@ class Run:
 
     ended: Ended = "limit"
     missing: list[Reason] = field(default_factory=list)
-    posterior: Arrays = field(default_factory=dict)
-    sample_stats: Arrays = field(default_factory=dict)
+    posterior: dict[str, np.ndarray] = field(default_factory=dict)
+    sample_stats: dict[str, np.ndarray] = field(default_factory=dict)
     iterations: int = 0
     every: int = 1
     trace: dict[str, list[float]] = field(default_factory=dict)
@@ -131,6 +133,7 @@ def until_converged(
     *,
     first: int = 0,
     update: Update = lambda *_, **__: None,
+    keep: Callable[[Run], None] = lambda _: None,
 ) -> Run:
     """Take chains on from judgement to judgement, until they have converged or may not go on.
 
@@ -146,19 +149,26 @@ def until_converged(
         Iterations that the chains have behind them; judgements up to there are left out.
     update : callable
         Gets the share of the run that is done, and a note.
+    keep : callable
+        Gets the run at each judgement that does not end it.
     """
-    run = _judged(chains, judge, asked, first, update)
-    run.posterior, run.sample_stats = chains.take(_warm_up(asked, run.iterations))
+    run = _judged(chains, judge, asked, first, update, keep)
+    run.posterior, run.sample_stats = map(dict, chains.take(warm_up(asked, run.iterations)))
     return run
 
 
-def _warm_up(asked: Asked, iterations: int) -> int:
+def warm_up(asked: Asked, iterations: int) -> int:
     """Return how many of the iterations are not used."""
     return math.ceil(asked.warm_up * iterations)
 
 
 def _judged(
-    chains: Chains, judge: Callable[[Arrays], Mixing], asked: Asked, first: int, update: Update
+    chains: Chains,
+    judge: Callable[[Arrays], Mixing],
+    asked: Asked,
+    first: int,
+    update: Update,
+    keep: Callable[[Run], None],
 ) -> Run:
     """Return a run that has ended, without its draws."""
     run, passes, note, started = Run(), 0, "", time.perf_counter()
@@ -179,7 +189,7 @@ def _judged(
         run.every = asked.every(iterations)
         chains.advance(iterations, run.every, show)
         run.iterations = iterations
-        run.mixing = mixing = judge(chains.read(_warm_up(asked, iterations))[0])
+        run.mixing = mixing = judge(chains.read(warm_up(asked, iterations))[0])
         run.missing = lacking(mixing, asked.profile)
         found = {
             "iterations": iterations,
@@ -190,12 +200,13 @@ def _judged(
         for name, value in found.items():
             run.trace.setdefault(name, []).append(float(value))
         passes = 0 if run.missing else passes + 1
-        enough = iterations - _warm_up(asked, iterations) >= asked.least * run.every
+        enough = iterations - warm_up(asked, iterations) >= asked.least * run.every
         if passes >= PASSES and enough:
             run.ended = "converged"
             return run
         if passes == 1:
             run.missing = [Reason("one pass", {"passes": PASSES})]
+        keep(run)
         ess = mixing.ess_bulk.value
         needed = 1.4 * iterations * max(1.0, asked.ess / max(ess, 1.0))
         note = f"ESS {ess:.0f} of {asked.ess:.0f}, R-hat {mixing.rhat.value:.3f}"
