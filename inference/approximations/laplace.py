@@ -212,7 +212,8 @@ def _newton(
 
 def _why_not(density: Density, x: np.ndarray, decrement: float) -> str | Reason:
     """Return why no Gaussian can be placed at x, or an empty string."""
-    far = np.abs(x - density.start)
+    # what is not transformed may lie anywhere: its unit is the user's
+    far = np.where(density.bounded, np.abs(x - density.start), 0.0)
     if far.max() > _BOUNDARY:
         i = int(far.argmax())
         return f"the mode ran to a boundary: {density.label(i)} = {x[i]:.3g}"

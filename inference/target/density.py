@@ -135,6 +135,15 @@ class Density:
             at += math.prod(shape)
         return blocks
 
+    @property
+    def bounded(self) -> np.ndarray:
+        """Which components (P,) are of variables with a boundary, which lies infinitely far off."""
+        of = {value.name: rv.name for rv, value in self._model.rvs_to_values.items()}
+        found = np.zeros(self.size, dtype=bool)
+        for name, block in self.blocks.items():
+            found[block] = name != of[name]  # a transformed variable is called otherwise
+        return found
+
     def label(self, i: int) -> str:
         """Return a readable name of component i, by the coordinates of its variable.
 

@@ -238,6 +238,17 @@ def test_a_mode_where_no_gaussian_fits_is_one_point_and_its_reason(density, reas
     np.testing.assert_array_equal(result.sample_stats["lp"], lp[None])
 
 
+def test_a_mode_far_off_is_no_boundary_where_there_is_none():
+    """An intercept in dollars lies where it lies; the mode of a scale is judged by its logarithm."""
+    with pm.Model() as model:
+        beta = pm.Flat("beta", shape=2)
+        pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", beta, 500.0, observed=[-60_000.0, 3.0])
+    tree = fit(model, "laplace")
+    assert tree.attrs["status"] == "finished"
+    np.testing.assert_allclose(tree["fit"]["location"].values[:2], [-60_000.0, 3.0], rtol=1e-6)
+
+
 def test_an_optimiser_that_stops_short_is_said():
     """On -x^4 / 4 a Newton step leaves 2/3 of x, and its decrement is x^4 / 6."""
     density = Known(lambda x: (float(-0.25 * x[0] ** 4), -(x**3)), [27.0])

@@ -58,6 +58,7 @@ class Known:
     def __init__(self, value_and_slope, start):
         self.logp_grad, self.start = value_and_slope, np.asarray(start, dtype=float)
         self.size, self.names = len(self.start), ["x"]
+        self.bounded = np.ones(self.size, dtype=bool)
 
     def logp(self, x):
         return np.array([self.logp_grad(row)[0] for row in x])
