@@ -11,7 +11,7 @@ Notation: N samples, D features; eta = b + X beta; beta_d ~ Normal(0, v_d^1/2) w
 
 One sweep
 ---------
-A few rounds of 1 to 4, then 5. Variables in brackets are integrated out of the step, and drawn anew
+A few rounds of 1 to 5, then 6. Variables in brackets are integrated out of the step, and drawn anew
 before anything uses them; that is why the order matters (van Dyk, Park 2008, doi
 10.1198/016214508000000409).
 
@@ -21,16 +21,22 @@ before anything uses them; that is why the order matters (van Dyk, Park 2008, do
    the density C+(lambda_d | 0, 1) m(v_d) with m in closed form (`horseshoe_steps`). It has up to
    two modes, the spike and the slab. An independence Metropolis step proposes from both, so that a
    weight jumps between them. Drawn given beta_d, lambda_d would hold it where it is.
-3. Exchanges, several passes, each with a new omega: lambda_i <-> lambda_j [beta_i, beta_j], then
+3. Exchanges, a few passes, each with a new omega: lambda_i <-> lambda_j [beta_i, beta_j], then
    both weights. The prior of the lambdas is unchanged, and so only m of the pair decides. i has a
-   large prior variance, j is correlated with it or any other feature. On genes these moves mix
-   slowest, so they get the most time.
+   large prior variance, j is correlated with it or any other feature.
 4. tau, then c2 [b, beta_A], where A are the features whose lambda is above a threshold. Slice steps
    in ln tau and ln c2 (Neal 2003, doi 10.1214/aos/1056562461). In the first the weights outside A
    are scaled with tau, so that their large number does not hold it (with all of lambda and beta
    fixed, tau would move by about D^-1/2). Then b and beta_A as one block. Wherever b is drawn or
    integrated out, the weights of covariates are too (`covariates.py`).
-5. The variances behind tau and lambda, if the form has them: inverse gamma.
+5. (b, beta, tau, c2^1/2) -> e^u (b, beta, tau, c2^1/2) [omega], which multiplies eta by e^u: a
+   slice step in u (`horseshoe_growth.py`). Where labels can be told apart, the size of eta mixes
+   slowest without it, because omega holds it.
+6. The variances behind tau and lambda, if the form has them: inverse gamma.
+
+Steps 2 to 4 read the likelihood given omega only. Where rows outnumber columns, and columns are
+few, they read it from one pseudo-sample for each column instead of all N (`working.py`). Then a
+step 1 costs more than steps 2 to 4, and is done once for several repetitions of them.
 
 The blocked update of Johndrow, Orenstein, Bhattacharya (2020, JMLR 21(73), sec. 3.2) integrates
 all of beta out of the step of tau. That needs X diag(v) X' for each tau that is tried, in O(N^2 D)
@@ -41,7 +47,8 @@ Cost
 ----
 A round takes O(N D) time for step 2, and O(N) for each exchange. Step 4 takes O(K^3 + D) for each
 evaluation, with K the size of A. Correlated features are found once, in O(N D^2). Memory O(N D),
-never D x D, nor N x N.
+never D x D, nor N x N. With pseudo-samples step 1 takes O(N D^2), step 2 O(D^2) and an exchange
+O(D), and memory is O(N D + D^2).
 
 Difficulties
 ------------
@@ -59,6 +66,7 @@ from ardvark.models import Problem, horseshoe
 
 from .ard_steps import Pairs
 from .covariates import Covariates
+from .horseshoe_growth import Growth, draw_growth
 from .horseshoe_steps import (
     Block,
     Scales,
@@ -70,6 +78,7 @@ from .horseshoe_steps import (
 )
 from .partners import correlated
 from .sampler import GibbsSampler, draw_omega
+from .working import Working, in_columns
 
 PARTNERS = 16  # most correlated features a feature exchanges with
 FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
@@ -116,7 +125,7 @@ class Sampler(GibbsSampler):
     Attributes
     ----------
     rounds : int
-        Rounds of steps 1 to 4 per sweep.
+        Rounds of steps 1 to 5 per sweep, in samples.
     exchange_passes, exchange_tries : int
         Passes of step 3 in each round, and exchanges tried in each. 0 tries: one for 28 features,
         and at least 10.
@@ -124,13 +133,19 @@ class Sampler(GibbsSampler):
         Slice steps of tau and of c2 in step 4.
     block : float
         Features in A of step 4 that are expected under the prior, at most.
+    most_columns : int
+        Columns, with the bias and the covariates, up to which there are pseudo-samples.
+    repeats : int
+        Repetitions of steps 2 to 4 for one omega with pseudo-samples, of which a sweep has one.
     """
 
-    rounds = 4
-    exchange_passes = 12
+    rounds = 2
+    exchange_passes = 4
     exchange_tries = 0
-    scale_steps = 2
+    scale_steps = 1
     block = 40.0
+    most_columns = 128
+    repeats = 4
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -148,6 +163,10 @@ class Sampler(GibbsSampler):
         first = float(stats.halfcauchy.isf(min(0.5, FIRST / D)))
         self.pairs = Pairs(first, *correlated(problem.X, PARTNERS))
         self.tries = self.exchange_tries or max(10, D // 28)
+        self.always = np.vstack([np.ones(len(problem.y)), self.covariates.C.T])
+        self.tall = self.always.shape[0] + D <= min(self.most_columns, len(problem.y))
+        self.columns = np.concatenate([self.always, self.Xt]) if self.tall else np.empty((0, 0))
+        self.width = min(0.5, 3.0 * len(problem.y) ** -0.5)  # above the sd of ln s in step 5
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -198,42 +217,61 @@ class Sampler(GibbsSampler):
 
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""
-        for _ in range(self.rounds):
-            self.weights(state, rng)
-            self.exchanges(state, rng)
-            self.scales(state, rng)
-        eta = state.bias + state.beta @ self.Xt  # rounding errors of a sweep end here
-        state.eta = self.covariates.added(eta, state.covariate)
+        for _ in range(1 if self.tall else self.rounds):
+            if self.tall:
+                self.in_columns(state, rng)
+            else:
+                self.in_samples(state, rng)
+            self.growth(state, rng)
+        state.eta = self.decision(state)  # rounding errors of a sweep end here
         if self.explicit:
             self.variances(state, rng)
+
+    def decision(self, state: State) -> np.ndarray:
+        """Return eta = b + X beta + C f."""
+        return self.covariates.added(state.bias + state.beta @ self.Xt, state.covariate)
 
     def augment(self, state: State, rng: np.random.Generator) -> np.ndarray:
         """Step 1: draw omega (N,)."""
         return draw_omega(rng, state.eta)
 
-    def weights(self, state: State, rng: np.random.Generator) -> None:
-        """Step 2, after a step 1."""
-        omega = self.augment(state, rng)
-        score = self.r - omega * state.eta
-        scales = Scales(state.tau, state.c2)
-        weight_scan(rng, self.Xt, omega, scales, score, state.beta, state.local)
-        state.eta = (self.r - score) / omega
+    def in_samples(self, state: State, rng: np.random.Generator) -> None:
+        """Steps 2 to 4, each after a step 1."""
+        for step in (self.weights, *[self.exchanges] * self.exchange_passes, self.scales):
+            working = Working(self.always, self.Xt, self.augment(state, rng), self.r, state.eta)
+            step(state, working, rng)
+            state.eta = working.eta
 
-    def exchanges(self, state: State, rng: np.random.Generator) -> None:
-        """Step 3, each pass after a step 1."""
-        given = self.tries, self.Xt
-        scales = Scales(state.tau, state.c2)
-        for _ in range(self.exchange_passes):
-            omega = self.augment(state, rng)
-            score = self.r - omega * state.eta
-            exchange_scan(rng, *given, omega, scales, self.pairs, score, state.beta, state.local)
-            state.eta = (self.r - score) / omega
-
-    def scales(self, state: State, rng: np.random.Generator) -> None:
-        """Step 4, after a step 1."""
+    def in_columns(self, state: State, rng: np.random.Generator) -> None:
+        """Step 1, then steps 2 to 4 with a pseudo-sample for each column: `working.py`."""
         omega = self.augment(state, rng)
+        weights = np.concatenate([[state.bias], state.covariate, state.beta])
+        working = in_columns(self.columns, len(self.fixed), omega, self.r, weights)
+        for _ in range(self.repeats):
+            self.weights(state, working, rng)
+            self.exchanges(state, working, rng)
+            self.scales(state, working, rng)
+        state.eta = self.decision(state)
+
+    def weights(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """Step 2."""
+        score, scales = working.score, Scales(state.tau, state.c2)
+        weight_scan(rng, working.rows, working.W, scales, score, state.beta, state.local)
+        working.moved(score)
+
+    def exchanges(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """A pass of step 3."""
+        score, scales = working.score, Scales(state.tau, state.c2)
+        exchange_scan(
+            rng, self.tries, working.rows, working.W, scales, self.pairs, score, state.beta,
+            state.local,
+        )  # fmt: skip
+        working.moved(score)
+
+    def scales(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """Step 4."""
         inside = state.local > self.level
-        H, e, block = self.integrated(state, omega, inside)
+        H, e, block = self.integrated(state, working, inside)
         grown = 1.0
         for _ in range(self.scale_steps):
             s = float(np.exp(draw_along(rng, 0, block, Scales(state.tau, state.c2))))
@@ -243,35 +281,47 @@ class Sampler(GibbsSampler):
         state.beta *= grown
         F = len(self.fixed)
         state.bias, state.covariate, state.beta[inside] = float(own[0]), own[1:F], own[F:]
-        state.eta = own @ H + grown * e
+        working.eta = own @ H + grown * e
 
     def integrated(
-        self, state: State, omega: np.ndarray, inside: np.ndarray
+        self, state: State, working: Working, inside: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Block]:
-        """Return H (K, N), e (N,), what is not of its rows, and the Block, which describes both."""
-        A, others, F = np.flatnonzero(inside), state.beta[~inside], len(self.fixed)
-        H = np.ones((F + len(A), len(omega)))
-        H[1:F], H[F:] = self.covariates.C.T, self.Xt[A]
-        always = state.bias + self.covariates.C @ state.covariate
-        e = state.eta - always - state.beta[A] @ H[F:]
+        """Return H (K, n), e (n,), what is not of its rows, and the Block, which describes both."""
+        A, others = np.flatnonzero(inside), state.beta[~inside]
+        H = np.concatenate([working.always, working.rows[A]])
+        always = np.append(state.bias, state.covariate)
+        e = working.eta - np.concatenate([always, state.beta[A]]) @ H
+        W, r = working.W, working.r
         block = Block(
-            gram=(H * omega) @ H.T,
-            linear=H @ self.r,
-            pull=H @ (omega * e),
+            gram=(H * W) @ H.T,
+            linear=H @ r,
+            pull=H @ (W * e),
             fixed=self.fixed,
             local=state.local[A],
             t=(state.tau * state.local[~inside]) ** 2,
             square=float(others @ others),
-            along=float(self.r @ e),
-            against=float(e @ (omega * e)),
+            along=float(r @ e),
+            against=float(e @ (W * e)),
             tau_0=self.tau_0,
             shape=self.slab[0],
             scale=self.slab[1],
         )
         return H, e, block
 
+    def growth(self, state: State, rng: np.random.Generator) -> None:
+        """Step 5."""
+        always = np.append(state.bias, state.covariate) / self.fixed
+        given = Growth(
+            state.tau, state.c2, float(always @ always), len(always), self.tau_0, *self.slab
+        )
+        s = draw_growth(rng, self.width, 2.0 * self.r, state.eta, given)
+        state.tau, state.c2 = s * state.tau, s * s * state.c2
+        state.bias, state.covariate = s * state.bias, s * state.covariate
+        state.beta *= s
+        state.eta = s * state.eta
+
     def variances(self, state: State, rng: np.random.Generator) -> None:
-        """Step 5: each is InvGamma(1, (1 + x^2) / 2), with x the scale over that of its prior."""
+        """Step 6: each is InvGamma(1, (1 + x^2) / 2), with x the scale over that of its prior."""
         relative = state.tau / self.tau_0
         state.tau_variance = 0.5 * (1.0 + relative**2) / rng.standard_exponential()
         D = len(state.local)

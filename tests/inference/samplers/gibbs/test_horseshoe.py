@@ -1,8 +1,9 @@
 """The horseshoe's Gibbs sampler: sweeps by the joint test, and the posterior beside two oracles.
 
-Its steps are tested one by one in `test_horseshoe_steps.py`. Negative controls: no slab, a
-wrong order (a weight not drawn after its local scale, which integrates it out), another prior of
-tau, labels that are exchanged.
+Its steps are tested one by one in `test_horseshoe_steps.py` and `test_horseshoe_growth.py`.
+Negative controls: no slab, a wrong order (a weight not drawn after its local scale, which
+integrates it out), another prior of tau, labels that are exchanged, a growth that forgets a
+Jacobian, pseudo-samples of other labels.
 """
 
 import numpy as np
@@ -26,7 +27,8 @@ from tests.inference.test_horseshoe_posterior import (
 from tests.support import ALARM, rng
 
 every_form = pytest.mark.parametrize("form", ["marginal", "hierarchical"])
-FEW = {"rounds": 1, "exchange_passes": 1, "exchange_tries": 4}
+FEW = {"rounds": 1, "repeats": 1, "exchange_passes": 1, "exchange_tries": 4}
+IN_SAMPLES = {"most_columns": 0}  # the steps of a table with more columns than rows
 
 
 def made(form="marginal", *, N=7, D=3, **given):
@@ -44,12 +46,16 @@ def quick(kind=Sampler, **options):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("form", "size", "block"),
-    [("marginal", {}, 40.0), ("hierarchical", {"N": 5, "D": 8}, 2.0)],
-    ids=["all in A", "some in A"],
+    ("form", "size", "options"),
+    [
+        ("marginal", {}, {}),
+        ("marginal", {}, IN_SAMPLES),
+        ("hierarchical", {"N": 5, "D": 8}, {"block": 2.0}),
+    ],
+    ids=["in columns", "all in A", "some in A"],
 )
-def test_sweeps_leave_the_joint_law(form, size, block):
-    assert joint_p(made(form, **size), quick(block=block)) > ALARM
+def test_sweeps_leave_the_joint_law(form, size, options):
+    assert joint_p(made(form, **size), quick(**options)) > ALARM
 
 
 @pytest.mark.slow
@@ -57,34 +63,42 @@ def test_sweeps_leave_the_joint_law(form, size, block):
 @every_form
 @pytest.mark.parametrize("size", [{}, {"N": 5, "D": 8}], ids=str)
 @pytest.mark.parametrize("block", [40.0, 2.0])
-def test_sweeps_leave_the_joint_law_in_full(form, size, block):
-    assert joint_p(made(form, **size), quick(block=block), **FULL) > ALARM
+@pytest.mark.parametrize("options", [{}, IN_SAMPLES], ids=["in columns", "in samples"])
+def test_sweeps_leave_the_joint_law_in_full(form, size, block, options):
+    assert joint_p(made(form, **size), quick(block=block, **options), **FULL) > ALARM
+
+
+def test_which_tables_are_swept_in_columns():
+    """Those with at least as many rows as columns, the bias and the covariates among them."""
+    assert Sampler(made(N=7, D=6)).tall
+    assert not Sampler(made(N=7, D=7)).tall
+    assert not Sampler(made(N=400, D=Sampler.most_columns)).tall
 
 
 class NoSlab(Sampler):
     """The weights drawn as if there were no slab."""
 
-    def weights(self, state, random):
+    def weights(self, state, working, random):
         c2, state.c2 = state.c2, 1e6
-        super().weights(state, random)
+        super().weights(state, working, random)
         state.c2 = c2
 
 
 class StaleWeights(Sampler):
     """Local scales drawn with the weights integrated out, which then stay as they were."""
 
-    def weights(self, state, random):
-        beta, eta = state.beta.copy(), state.eta
-        super().weights(state, random)
-        state.beta, state.eta = beta, eta
+    def weights(self, state, working, random):
+        beta, eta = state.beta.copy(), working.eta
+        super().weights(state, working, random)
+        state.beta, working.eta = beta, eta
 
 
 class WideTau(Sampler):
     """tau under a prior that is ten times as wide."""
 
-    def scales(self, state, random):
+    def scales(self, state, working, random):
         tau_0, self.tau_0 = self.tau_0, 10.0 * self.tau_0
-        super().scales(state, random)
+        super().scales(state, working, random)
         self.tau_0 = tau_0
 
 
@@ -95,7 +109,28 @@ class OtherLabels(Sampler):
         super().set_labels(1 - np.asarray(y))
 
 
+class NoJacobian(Sampler):
+    """The growth of bias, tau and c2 as if it were a change of weights alone."""
+
+    def growth(self, state, random):
+        shape, scale = self.slab
+        self.slab = shape + 2.0, scale  # 4 u less
+        super().growth(state, random)
+        self.slab = shape, scale
+
+
+class StaleLabels(Sampler):
+    """Pseudo-samples that were made for other labels."""
+
+    def in_columns(self, state, random):
+        self.r = -self.r
+        super().in_columns(state, random)
+        self.r = -self.r
+
+
 BROKEN = {
+    "growth": (NoJacobian, 200, {}, {}),
+    "columns": (StaleLabels, 100, {}, {}),
     "slab": (NoSlab, 400, {"slab_scale": 0.5}, {}),
     "weights": (StaleWeights, 200, {"D": 8}, {"block": 1.0, "exchange_passes": 0}),
     "tau": (WideTau, 100, {}, {}),

@@ -12,6 +12,7 @@ from ardvark.inference.samplers.gibbs.ard_steps import Pairs, partner_chance
 from ardvark.inference.samplers.gibbs.horseshoe import Sampler
 from ardvark.inference.samplers.gibbs.horseshoe_steps import Scales
 from ardvark.inference.samplers.gibbs.partners import correlated
+from ardvark.inference.samplers.gibbs.working import Working
 from tests.support import ALARM, rng, z_limit
 
 CASES = {  # linear, precision, scales: faint, a clear slab, both modes, beyond the slab, a flat one
@@ -163,7 +164,8 @@ def state():
 
 def block_of(sampler, state, omega):
     """The Block of a state, whose A is the second and the fourth feature."""
-    return sampler.integrated(state, omega, state.local > 5.0)[2]
+    working = Working(sampler.always, sampler.Xt, omega, sampler.r, state.eta)
+    return sampler.integrated(state, working, state.local > 5.0)[2]
 
 
 def by_dense_algebra(sampler, state, omega, s, c2):
