@@ -2,7 +2,8 @@
 
 eta = H beta and y = 1 where z = eta + e is positive, e ~ Normal(0, I); beta has variances tau, so
 that V = (H'H + T^-1)^-1, T = diag(tau), is its covariance given z. The weights of covariates are
-the last ones of beta.
+the last ones of beta. Where rows outnumber the weights, z and beta are drawn in the columns of H
+(`probit_columns.py`), else in its rows (`probit_steps.py`).
 """
 
 from abc import abstractmethod
@@ -13,6 +14,7 @@ import numpy as np
 from ardvark.models import Problem
 
 from .covariates import Covariates
+from .probit_columns import draw_weights
 from .probit_steps import (
     draw_block,
     draw_latent,
@@ -38,10 +40,13 @@ class ProbitSampler(GibbsSampler):
     ----------
     latent_scans, elliptical_steps : int
         Passes over z before beta is drawn, and moves of beta without z.
+    columns : bool
+        Whether z and beta are drawn in columns where rows outnumber them, without these moves.
     """
 
     latent_scans = 3
     elliptical_steps = 5
+    columns = True
 
     def __init__(self, problem: Problem, weights: int) -> None:
         super().__init__(problem)
@@ -76,14 +81,23 @@ class ProbitSampler(GibbsSampler):
     def design(self, state: Any) -> np.ndarray:
         """Return H (N, M + K)."""
 
+    def gram(self, H: np.ndarray) -> np.ndarray:
+        """Return H'H."""
+        return H.T @ H
+
     def weights(self, state: Any, rng: np.random.Generator) -> None:
         """Draw z with beta integrated out, then beta; move beta without z, and draw z again."""
         H, sd = self.design(state), np.sqrt(state.tau)
-        P = precision_matrix(H * sd)
-        latent_scan(rng, P, self.label_sign, self.latent_scans, state.z)
-        latent_scale(rng, P, state.z)
-        draw_block(rng, P, H, state.tau, state.z, state.beta)
+        if tall := self.columns and len(H) > H.shape[1]:
+            gram, scans = self.gram(H), self.latent_scans
+            draw_weights(rng, H, gram, sd, self.label_sign, scans, state.z, state.beta)
+        else:
+            P = precision_matrix(H * sd)
+            latent_scan(rng, P, self.label_sign, self.latent_scans, state.z)
+            latent_scale(rng, P, state.z)
+            draw_block(rng, P, H, state.tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
-        if steps := self.elliptical_steps:
+        # a step from the prior is short where rows are many, and costs as much as before
+        if steps := 0 if tall else self.elliptical_steps:
             elliptical(rng, steps, self.label_sign, H, sd, state.beta, state.eta)
             draw_latent(rng, self.label_sign, state.eta, state.z)

@@ -18,7 +18,8 @@ Variables in brackets are integrated out of the step, and drawn again before any
    With a learned scale, before the variances: g and beta, by steps a and b of `laplace_scale.py`.
 3. z | tau, y [beta], one z_i after the other (Holmes, Held 2006, doi 10.1214/06-BA105), then the
    scale of z [beta]; then beta | z, tau, as one block, through its N x N dual (Bhattacharya,
-   Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042).
+   Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042), or its own D x D system if that is
+   smaller.
 4. beta | tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010), then z | eta, y.
 
 `probit_steps.py` has the steps, `jcfo.py` their formulas. All weights move as one block, so
@@ -26,7 +27,8 @@ correlated features do not slow the chain; the weights and their variances tau d
 
 Cost
 ----
-A sweep takes O(N^2 D + N^3) time, and memory O(N D + N^2), never D x D.
+A sweep takes O(N^2 D + N^3) time, and memory O(N D + N^2), never D x D. Where N > D + K + 1 it
+takes O(N D^2) time and O(N D) memory, never N x N (`probit_columns.py`), and step 4 is left out.
 """
 
 from collections.abc import Mapping
@@ -83,6 +85,7 @@ class Sampler(ProbitSampler):
         self.bias_gamma = float(sparse_probit.bias_gamma(self.gamma, h))
         self.features = slice(1, D + 1)
         self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
+        self.products = self.H.T @ self.H if self.H.shape[1] < N else np.empty((0, 0))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in either form.
@@ -103,6 +106,10 @@ class Sampler(ProbitSampler):
     def design(self, state: State) -> np.ndarray:
         """Return [1, X, C]."""
         return self.H
+
+    def gram(self, H: np.ndarray) -> np.ndarray:
+        """Return H'H, which no sweep changes."""
+        return self.products
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""

@@ -1,7 +1,8 @@
 """The Gibbs sampler of sparse probit: sweeps, and the posterior beside two oracles.
 
-Its steps are tested one by one in `test_probit_steps.py`. Negative controls: gamma in the place of
-its root, the wrong side of 0, a scale move without its Jacobian, latent values of other weights.
+Its steps are tested one by one in `test_probit_steps.py` and `test_probit_columns.py`. Negative
+controls: gamma in the place of its root, the wrong side of 0, a scale move without its Jacobian,
+latent values of other weights, products of another table.
 """
 
 import numpy as np
@@ -40,16 +41,17 @@ def test_latent_values_are_drawn_on_their_sides():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("form", "size", "elliptical"),
+    ("form", "size", "elliptical", "columns"),
     [
-        ("hierarchical", {}, 0),
-        ("marginal", {}, 2),
-        ("hierarchical", {"N": 4, "D": 6}, 2),
-        ("marginal", {"N": 4, "D": 6}, 0),
+        ("hierarchical", {}, 0, True),
+        ("marginal", {"scale": "learned"}, 0, True),
+        ("marginal", {}, 2, False),
+        ("hierarchical", {"N": 4, "D": 6}, 2, True),
+        ("marginal", {"N": 4, "D": 6}, 0, True),
     ],
 )
-def test_sweeps_leave_the_joint_law(form, size, elliptical):
-    kind = quick(elliptical_steps=elliptical, latent_scans=1)
+def test_sweeps_leave_the_joint_law(form, size, elliptical, columns):
+    kind = quick(elliptical_steps=elliptical, latent_scans=1, columns=columns)
     assert joint_p(made(form, **size), kind) > ALARM
 
 
@@ -86,6 +88,13 @@ class NoJacobian(Sampler):
             array *= np.exp(u)
 
 
+class OtherTable(Sampler):
+    """H'H of columns that are twice as large."""
+
+    def gram(self, H):
+        return 4.0 * super().gram(H)
+
+
 class StaleWeights(Sampler):
     """The weights drawn before the latent values that integrate them out, and not after."""
 
@@ -102,6 +111,7 @@ BROKEN = {
     "side": (WrongSide, {}),
     "jacobian": (NoJacobian, {}),
     "order": (StaleWeights, {"gamma1": 0.2}),
+    "table": (OtherTable, {"gamma1": 0.2}),
 }
 
 
