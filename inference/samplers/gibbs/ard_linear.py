@@ -52,7 +52,11 @@ Cost
 ----
 A sweep takes O(N B D) time for M, once. A round takes O(N D) for the scans of the features, and
 O(N B d) to keep M up to date, where d features have moved. The decision values follow from the
-score. Correlated features are found once, in O(N D^2). Memory O(N D + B D), never D x D.
+score. Correlated features are found once, in O(N D^2). Memory O(N D + B N), never D x D.
+
+Where rows outnumber columns, and columns are few, steps 2 and 3 read the normal likelihood from one
+pseudo-sample for each of its K = D + 1 columns and those of covariates (`working.py`). M is then
+(K, B), and never N x B: a round takes O(N D^2 + B D) time, and a sweep O(N D + B D) memory.
 
 Difficulties
 ------------
@@ -73,6 +77,7 @@ from .ard_steps import Group, Pairs, Prior, beyond, draw_noisy, scale_move
 from .covariates import Covariates
 from .products import weighted_products
 from .sampler import GibbsSampler, draw_omega
+from .working import MOST_COLUMNS, in_columns
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
 SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, expected under the prior
@@ -142,6 +147,8 @@ class Sampler(GibbsSampler):
     feature_tries, sample_tries : int
         Pairs tried after each scan. 0 features: one for 12 features, which take about as long as
         the scan, and at least 50.
+    most_columns : int
+        Columns, with the bias and the covariates, up to which there are pseudo-samples.
     """
 
     rounds = 4
@@ -149,6 +156,7 @@ class Sampler(GibbsSampler):
     sample_scans = 3
     feature_tries = 0
     sample_tries = 60
+    most_columns = MOST_COLUMNS
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -170,6 +178,9 @@ class Sampler(GibbsSampler):
         self.tries = self.feature_tries or max(50, len(self.Xt) // 12)
         self.sample_pairs = Pairs.of(self.Zt, h.sample_prior, PARTNERS)
         self.basis_sign = np.ones(self.Zt.shape[1])
+        always = np.vstack([np.ones(len(problem.y)), self.covariates.C.T])
+        self.tall = len(always) + len(self.Xt) <= min(self.most_columns, len(problem.y))
+        self.columns = np.concatenate([always, self.Xt]) if self.tall else np.empty((0, 0))
         self.set_labels(problem.y, problem.basis_labels)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
@@ -233,7 +244,8 @@ class Sampler(GibbsSampler):
         for number in range(self.rounds):
             before = state.theta.copy()
             self.features(state, rng, every=number == 0)
-            Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
+            if not self.tall:
+                Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
             self.samples(state, rng, Mt)
             if self.noise:  # tau mixes slowest, and costs least
                 self.latent(state, self.augment(state, rng), rng)
@@ -254,9 +266,16 @@ class Sampler(GibbsSampler):
         slope = self.Zt @ (self.basis_sign * state.x)  # (D,)
         working = self.augment(state, rng)
         before = working.score.copy()
-        group = Group(self.Xt, slope, working.W, self.feature, working.score, state.theta)
+        given = self.Xt, working.W, working.score
+        if self.tall:
+            given = self.in_columns(state, working)
+        rows, W, score = given
+        group = Group(rows, slope, W, self.feature, score, state.theta)
         full = 1 if every else 0
         scans(rng, full, self.feature_scans, self.tries, group, self.tail, self.feature_pairs)
+        if self.tall:
+            self.settle(state, working, rng)
+            return
         self.bias(state, working, rng)
         if every:  # rounding errors of a sweep end here
             eta = state.bias + (state.theta * slope) @ self.Xt
@@ -266,13 +285,37 @@ class Sampler(GibbsSampler):
         self.latent(state, working, rng)
 
     def samples(self, state: State, rng: np.random.Generator, Mt: np.ndarray) -> None:
-        """Step 3 given M' (B, N), after a step 1."""
+        """Step 3 given M' (B, N), after a step 1; in columns M' is not used."""
         working = self.augment(state, rng)
         before = working.score.copy()
-        group = Group(Mt, self.basis_sign, working.W, self.sample, working.score, state.x)
+        W, score = working.W, working.score
+        if self.tall:
+            rows, W, score = self.in_columns(state, working)
+            Mt = (self.Zt * state.theta[:, None]).T @ rows
+        group = Group(Mt, self.basis_sign, W, self.sample, score, state.x)
         full_scans(rng, self.sample_scans, self.sample_tries, group, self.sample_pairs)
+        if self.tall:
+            self.settle(state, working, rng)
+            return
         self.bias(state, working, rng)
         state.eta = state.eta + (before - working.score) / working.W
+        self.latent(state, working, rng)
+
+    def in_columns(self, state: State, working: Working) -> tuple[np.ndarray, ...]:
+        """Return rows (D, K), W (K,) and score (K,) with a pseudo-sample for each column."""
+        slope = self.Zt @ (self.basis_sign * state.x)
+        weights = np.concatenate([[state.bias], state.covariate, state.theta * slope])
+        r = working.score + working.W * state.eta
+        found = in_columns(self.columns, 1 + len(state.covariate), working.W, r, weights)
+        return found.rows, found.W, found.score
+
+    def settle(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """Take the score on to weights that moved in columns, and draw what follows a scan."""
+        before = state.eta
+        self._decide(state)
+        working.score -= working.W * (state.eta - before)
+        self.bias(state, working, rng)
+        self._decide(state)
         self.latent(state, working, rng)
 
     def products(self, state: State) -> np.ndarray:

@@ -78,7 +78,7 @@ from .horseshoe_steps import (
 )
 from .partners import correlated
 from .sampler import GibbsSampler, draw_omega
-from .working import Working, in_columns
+from .working import MOST_COLUMNS, Working, in_columns
 
 PARTNERS = 16  # most correlated features a feature exchanges with
 FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
@@ -144,7 +144,7 @@ class Sampler(GibbsSampler):
     exchange_tries = 0
     scale_steps = 1
     block = 40.0
-    most_columns = 128
+    most_columns = MOST_COLUMNS
     repeats = 4
 
     def __init__(self, problem: Problem) -> None:

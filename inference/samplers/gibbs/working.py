@@ -19,6 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+MOST_COLUMNS = 128
+"""Columns up to which one factor costs no more than the steps in samples that it replaces."""
+
 
 @dataclass
 class Working:

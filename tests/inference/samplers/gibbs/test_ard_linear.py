@@ -47,13 +47,24 @@ def test_sweeps_leave_the_joint_law(variant, prior):
     assert joint_p(made(variant, prior), kind) > ALARM
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("variant", ["pfcvm", "rfvm-explicit"])
+def test_sweeps_in_samples_leave_the_joint_law(variant):
+    """The steps of a table with more columns than rows; those above are in columns."""
+    assert made(variant).X.shape == (7, 4)
+    assert quick()(made(variant)).tall
+    kind = quick(rounds=2, feature_scans=2, most_columns=0)
+    assert joint_p(made(variant, "sparse"), kind) > ALARM
+
+
 @pytest.mark.slow
 @pytest.mark.statistical
 @every_variant
 @every_prior
+@pytest.mark.parametrize("columns", [128, 0])
 @pytest.mark.parametrize("size", [{}, {"N": 5, "D": 2, "B": None}], ids=str)
-def test_sweeps_leave_the_joint_law_in_full(variant, prior, size):
-    kind = quick(rounds=2, feature_scans=2, sample_scans=2)
+def test_sweeps_leave_the_joint_law_in_full(variant, prior, columns, size):
+    kind = quick(rounds=2, feature_scans=2, sample_scans=2, most_columns=columns)
     assert joint_p(made(variant, prior, **size), kind, **FULL) > ALARM
 
 
@@ -90,7 +101,16 @@ class NoJacobian(Walk):
         return 0
 
 
+class StaleFactor(Sampler):
+    """Pseudo-samples that were made for the other labels."""
+
+    def in_columns(self, state, working):
+        rows, W, score = super().in_columns(state, working)
+        return rows, W, -score
+
+
 BROKEN = {
+    "columns": (StaleFactor, "pfcvm", {"feature_shape": 0.5, "feature_rate": 0.3}),
     "slab": (NoSlab, "pfcvm", {"feature_shape": 0.5, "feature_rate": 0.3, "feature_slab": 0.4}),
     "jacobian": (NoJacobian, "rfvm-none", {"D": 8, "B": 2}),
 }
