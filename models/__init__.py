@@ -27,6 +27,7 @@ from .arguments import (
     model_named,
     refuse_covariates,
 )
+from .centres import refuse_many
 from .problems import Problem
 from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
 
@@ -92,8 +93,10 @@ def problem(
     y, X : array-like, or str
         The same as arguments of their own: `problem(model, X, y)`, `problem(model, X=X, y=y)`,
         `problem(model, frame, "column")`.
-    basis : None, row indices, or array (B, D)
-        Basis centres: all training rows, some of them, or points in the original units of X.
+    basis : None, "auto", row indices, or array (B, D)
+        Basis centres: all training rows, some of them, or points in the original units of X. "auto"
+        draws 200 rows within each class, which keep their labels: for a kernel with thousands of
+        rows. The posterior is then the one given these centres.
     basis_labels : array (B,) of -1 and +1, optional
         Only for models whose labels enter the basis; by default the labels of the basis rows.
     standardize : bool
@@ -116,7 +119,8 @@ def problem(
     ------
     InputError
         Unknown model or data set, bad X or y, a hyperparameter outside its range; an unknown column
-        in `always`, every column in it, or data without names.
+        in `always`, every column in it, or data without names; more rows than a kernel can have
+        centres.
     TypeError
         A hyperparameter that the model does not have.
 
@@ -145,6 +149,8 @@ def problem(
         said = "%s: %d constant feature(s), which contribute nothing: %s"
         logger.info(said, dataset.name, len(constant), shown)
     rows = features_of(dataset.X, dataset, covariates) if covariates else dataset.X
+    if spec.kernels and not asked.kernel_of().is_linear:
+        refuse_many(dataset.N, basis)
     centres, names, labels = basis_centres(dataset, rows, basis, basis_labels, spec)
     return Problem(
         spec=spec,

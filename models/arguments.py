@@ -10,6 +10,7 @@ from ardvark.common.validate import InputError, matrix, named
 from ardvark.data import Dataset, load
 
 from .always import encoded
+from .centres import drawn_rows
 from .spec import COVARIATE_SD, BaseHypers, ModelSpec
 
 
@@ -120,6 +121,10 @@ def basis_centres(
     """
     if basis_labels is not None and not spec.labels_in_basis:
         raise InputError(f"model {spec.name!r} has no labels in its basis; omit basis_labels.")
+    if isinstance(basis, str):
+        if basis != "auto":
+            raise InputError(f'basis must be "auto", row indices or centres, got {basis!r}.')
+        basis = drawn_rows(data.y)
     rows: Sequence[int] | None
     if basis is None:
         centres, rows = X, range(data.N)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ardvark.common.html import table
 from ardvark.data import Dataset
 
+from .centres import given_centres
 from .spec import ModelSpec
 
 
@@ -24,7 +25,7 @@ class Described(NamedTuple):
         data, names, spec = self.data, self.data.class_names, self.spec
         lines = [
             f"{spec.title} ({spec.name}) on {data.name}",
-            f"  {data.N} samples x {self.D} features, {self.B} basis centres; y = 1 is "
+            f"  {data.N} samples x {self.D} features, {self._basis}; y = 1 is "
             f"{names[1]!r} ({data.counts[1]}), y = 0 is {names[0]!r} ({data.counts[0]})",
             *([f"  always in the model: {', '.join(self.always)}"] if self.always else []),
             "  hyperparameters (paper's value):",
@@ -47,6 +48,10 @@ class Described(NamedTuple):
             *((name, value, f"paper: {paper}") for name, value, paper, _ in self._values()),
         ]
         return table(f"{self.spec.title} on {data.name}", rows, notes=data.remarks)
+
+    @property
+    def _basis(self) -> str:
+        return given_centres(self.data.N, self.B) or f"{self.B} basis centres"
 
     def _values(self) -> list[tuple[str, str, str, str]]:
         """Return (name, value, the paper's value, why they differ) of each hyperparameter."""

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, unknown
 from ardvark.models import SHARED, Problem
+from ardvark.models.centres import given_centres
 
 from ..fits.activity import Activity, activity
 from ..fits.convergence import convergence, missed
@@ -315,5 +316,6 @@ def facts(
             "form": problem.form,
             "fixed": " ".join(problem.spec.fixed),
             "masked": " ".join(problem.spec.masked),
+            "basis": given_centres(len(problem.y), len(problem.basis)),
         }
     return attrs

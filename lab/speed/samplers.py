@@ -140,7 +140,9 @@ def main(words: list[str] | None = None) -> None:
     if given.quick:
         cases, given.samplers, given.minutes = [("sparse_probit", "50x3")], ["gibbs"], 0.2
     versions = ", ".join(f"{v} {metadata.version(v)}" for v in VERSIONS)
-    print(f"{datetime.date.today()}, {platform.python_version()}, {versions}, {os.cpu_count()} cores")
+    print(
+        f"{datetime.date.today()}, {platform.python_version()}, {versions}, {os.cpu_count()} cores"
+    )
     print("python -m lab.speed.samplers", *(sys.argv[1:] if words is None else words))
     for model, data in cases:
         for seed in given.seeds:
