@@ -1,30 +1,16 @@
-"""Which sampler gives the exact posterior of a problem: the rule, and what was measured for it.
+"""Which sampler gives the exact posterior of a problem: the rule, a table, and what was measured.
 
 `nuts`, `mams` and `gibbs` sample the posterior itself, and nearly everywhere all apply. How long
-they take differs by factors:
-
-    model, kernel             sampler   why
-    fsklr, sklr, fs_skr       gibbs     binary masks have no gradient
-    pfcvm with rbf, poly.     gibbs     nuts: R-hat 1.03 after 4 x 4000 draws on sonar
-    pfcvm, rfvm: D > 3 N      gibbs     nuts: R-hat 1.02 on colon (62 x 2000), 1.3 at 72 x 7129
-    pfcvm, rfvm: D <= 3 N     mams      nuts takes 1.5 to 3.0 times as long; nuts has 1.3 to 5 times
-                                        the ESS a second of gibbs at 40 x 60 and 250 x 64
-    jcfo, pcvm, rvm, probit   mams      few modes; nuts takes 1.2 to 2.6 times as long
-    the same with a learned   gibbs     mams: R-hat 1.9 of the scale on colon, where gibbs, in the
-      feature scale, D > 3 N            same two minutes, had finished (jcfo)
-      or rbf, degree > 1      gibbs     mams: R-hat 1.6 at 30 x 6 (degree 2); with rbf it can end as
-                                        if converged, without the small scales that gibbs finds
-    horseshoe: D > 3 N        gibbs     nuts: R-hat 1.02 after 4 x 8192 draws on colon
-    horseshoe: D <= 3 N       mams      nuts takes 1.6 times as long
-    a bare `pm.Model`         nuts      mams was measured on the models of the zoo only
-
-"As long" is the processor time until `exact` stops by its own rule, on sonar, digits38 and colon.
-Figures and dates are in `lab/speed/SPEED.md` and `lab/algorithms/ALGORITHMS.md`.
+they take differs by factors. `RULE` has the rows in order, and the first that fits a problem is
+taken; `text` prints them. What a row says is the processor's time until `exact` stops by its own
+rule. Figures and dates are in `lab/speed/SPEED.md` and `lab/algorithms/ALGORITHMS.md`, and
+`python -m lab.speed.samplers` measures them again.
 """
 
 from dataclasses import dataclass
 
 from ardvark.common.registry import Registry
+from ardvark.models import Problem
 
 from ...target.chains import Continuing
 from ...target.target import Target
@@ -40,14 +26,125 @@ MODES = (
 )
 SMOOTH = "with few modes, trajectories along gradients take the longest steps for their cost"
 FEW = "with few features for its samples, the posterior has few modes and its gradient is cheap"
+BLOCK = "all weights are drawn as one block, in the smaller of rows and columns"
 RIDGE = "a scale and the weights that follow it are a ridge, along which a move is one step"
 FAT = 3
-"""Features per sample above which jumps are faster than gradients."""
+"""Features per sample above which a table is fat."""
 
-SPARSE_PRODUCTS = ("pfcvm", "rfvm")
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the rule.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Models that it is for; none: every model.
+    sampler, why : str
+        What it takes, and the reason in words.
+    measured : str
+        What was measured for it.
+    kernel : {"", "linear", "other", "primal", "not primal"}
+        The kernel that it asks for. A model without one counts as linear, and as primal.
+    fat : bool, optional
+        Whether D > 3 N; None: either.
+    masked, learned : bool
+        Whether it asks for binary masks; for a learned scale of the features.
+    """
+
+    models: tuple[str, ...]
+    sampler: str
+    why: str
+    measured: str
+    kernel: str = ""
+    fat: bool | None = None
+    masked: bool = False
+    learned: bool = False
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether the row is for a problem."""
+        N, D = problem.X.shape
+        kernel = problem.kernel
+        is_of = {
+            "": True,
+            "linear": kernel is None or kernel.is_linear,
+            "other": kernel is not None and not kernel.is_linear,
+            "primal": kernel is None or kernel.is_primal,
+            "not primal": kernel is not None and not kernel.is_primal,
+        }
+        return (
+            (not self.models or problem.spec.name in self.models)
+            and is_of[self.kernel]
+            and (self.fat is None or self.fat == (D > FAT * N))
+            and (not self.masked or bool(problem.spec.masked))
+            and (not self.learned or problem.hypers.learned_scale == "feature_scale")
+        )
+
+    def where(self) -> str:
+        """Return what it is for, in words."""
+        fat = {None: "", True: "D > 3 N", False: "D <= 3 N"}[self.fat]
+        words = (
+            ", ".join(self.models) or "any other",
+            "binary masks" if self.masked else "",
+            "learned scale" if self.learned else "",
+            f"{self.kernel} kernel" if self.kernel else "",
+            fat,
+        )
+        return "; ".join(filter(None, words))
+
+
+PRODUCTS = ("pfcvm", "rfvm")
 """Models whose eta is a product of feature weights and sample weights under sparse priors."""
-JUMPS = (*SPARSE_PRODUCTS, "horseshoe")
-"""Models with sparse priors of the features, for which `gibbs` jumps between modes."""
+
+RULE = (
+    Row((), "gibbs", MASKS, "no other applies", masked=True),
+    Row(
+        ("horseshoe",), "gibbs", MODES,
+        "mams takes 1.8 times as long at 200 x 30, and has not converged at 168 x 504",
+    ),
+    Row(
+        ("sparse_probit",), "gibbs", BLOCK,
+        "mams takes 1.6 times as long at 200 x 30",
+    ),
+    Row(PRODUCTS, "gibbs", MODES, "nuts: R-hat 1.03 after 4 x 4000 draws on sonar", kernel="other"),
+    Row(
+        PRODUCTS, "gibbs", MODES,
+        "nuts: R-hat 1.02 on colon (62 x 2000), 1.3 at 72 x 7129", fat=True,
+    ),
+    Row(
+        PRODUCTS, "mams", FEW,
+        "gibbs takes 2.4 times as long at 200 x 30, and nuts 1.5 to 3.0 on sonar, digits38 and "
+        "colon",
+    ),
+    Row(
+        (), "gibbs", RIDGE,
+        "mams: R-hat 1.9 of the scale on colon, where gibbs, in the same two minutes, had finished",
+        fat=True, learned=True,
+    ),
+    Row(
+        (), "gibbs", RIDGE,
+        "mams: R-hat 1.6 at 30 x 6 (degree 2); with rbf it can end without the small scales",
+        kernel="not primal", learned=True,
+    ),
+    Row((), "mams", SMOOTH, "nuts takes 1.2 to 2.6 times as long"),
+)  # fmt: skip
+"""The rule. A bare `pm.Model` is sampled by `nuts`: the others were measured on the zoo only."""
+
+
+def text() -> str:
+    """Return the rule as a table in Markdown, the first row that fits first.
+
+    Examples
+    --------
+    >>> from ardvark.inference.samplers.exact.rule import text
+    >>> print(text())
+    | model | sampler | measured |
+    | --- | --- | --- |
+    | any other; binary masks | gibbs | no other applies |
+    ...
+    """
+    head = ["| model | sampler | measured |", "| --- | --- | --- |"]
+    return "\n".join(head + [f"| {r.where()} | {r.sampler} | {r.measured} |" for r in RULE])
 
 
 @dataclass(frozen=True)
@@ -81,20 +178,9 @@ def pick(target: Target) -> Pick:
 
 
 def _preferred(target: Target) -> Pick:
-    """Return what the module's table says."""
+    """Return what the first row that fits says."""
     problem = target.problem
     if problem is None:
         return Pick("nuts", "gradients serve any model")
-    if problem.spec.masked:
-        return Pick("gibbs", MASKS)
-    N, D = problem.X.shape
-    if problem.spec.name in JUMPS:
-        linear = problem.kernel is None or problem.kernel.is_linear
-        if D > FAT * N or not linear:
-            return Pick("gibbs", MODES)
-        return Pick("mams", FEW)
-    if problem.hypers.learned_scale == "feature_scale":
-        primal = problem.kernel is None or problem.kernel.is_primal
-        if D > FAT * N or not primal:
-            return Pick("gibbs", RIDGE)
-    return Pick("mams", SMOOTH)
+    row = next(row for row in RULE if row.fits(problem))
+    return Pick(row.sampler, row.why)

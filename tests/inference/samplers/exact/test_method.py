@@ -15,7 +15,7 @@ from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.inference.samplers.exact import method
-from ardvark.inference.samplers.exact.rule import SAMPLERS, pick, refusal
+from ardvark.inference.samplers.exact.rule import RULE, SAMPLERS, pick, refusal, text
 from ardvark.inference.target.backend import Job
 from ardvark.inference.target.chains import Length
 from ardvark.inference.target.reasons import joined
@@ -68,16 +68,40 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
         ("jcfo", {}, 31, "gibbs"),
         ("jcfo", {"kernel": "rbf"}, 2, "gibbs"),
         ("jcfo", {"degree": 2}, 2, "gibbs"),
-        ("sparse_probit", {"scale": "fixed"}, 31, "mams"),
-        ("sparse_probit", {}, 31, "gibbs"),
+        ("sparse_probit", {"scale": "fixed"}, 31, "gibbs"),
+        ("sparse_probit", {}, 3, "gibbs"),
         ("rvm", {}, 31, "mams"),
-        ("horseshoe", {}, 30, "mams"),
+        ("horseshoe", {}, 3, "gibbs"),
         ("horseshoe", {}, 31, "gibbs"),
     ],
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
     x = rng(1).normal(size=(10, D))
     assert pick(Target(av.problem(model, x, x[:, 0] > 0, **hypers))).name == sampler
+
+
+def test_every_row_of_the_rule_decides_some_problem_and_is_printed():
+    x = {D: rng(1).normal(size=(10, D)) for D in (3, 31)}
+    every = {
+        "masks": ("fsklr", 3, {}),
+        "horseshoe": ("horseshoe", 3, {}),
+        "probit": ("sparse_probit", 3, {}),
+        "other kernel": ("pfcvm", 3, {"kernel": "rbf"}),
+        "fat": ("rfvm", 31, {}),
+        "few": ("rfvm", 3, {}),
+        "fat and learned": ("jcfo", 31, {"kernel": "linear"}),
+        "not primal": ("jcfo", 3, {"kernel": "rbf"}),
+        "any": ("rvm", 3, {}),
+    }
+    first = [
+        next(row for row in RULE if row.fits(av.problem(m, x[D], x[D][:, 0] > 0, **given)))
+        for m, D, given in every.values()
+    ]
+    assert first == list(RULE)
+    lines = text().splitlines()
+    assert len(lines) == 2 + len(RULE)
+    assert lines[2] == "| any other; binary masks | gibbs | no other applies |"
+    assert lines[6].startswith("| pfcvm, rfvm; D > 3 N | gibbs |")
 
 
 def test_where_the_preferred_sampler_does_not_apply_the_other_is_taken():
