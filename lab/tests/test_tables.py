@@ -10,7 +10,7 @@ from lab import same_results, tables
 from lab.calibration import exact_rule
 from lab.judge import judge, judge_right, judge_second, known_moments
 from lab.known_truth import known_truth
-from lab.speed import exact, memory, peers
+from lab.speed import exact, memory, peers, samplers
 
 LAB = Path(__file__).parents[1]
 FINAL = {
@@ -67,7 +67,7 @@ def test_a_page_has_the_tables_that_lie_beside_it(page, tmp_path):
 
 SCRIPTS = (
     judge, judge_second, judge_right, known_moments, exact_rule, known_truth, exact, memory, peers,
-    same_results,
+    same_results, samplers,
 )  # fmt: skip
 
 

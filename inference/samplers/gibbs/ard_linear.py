@@ -301,7 +301,9 @@ class Sampler(GibbsSampler):
         state.eta = state.eta + (before - working.score) / working.W
         self.latent(state, working, rng)
 
-    def in_columns(self, state: State, working: Working) -> tuple[np.ndarray, ...]:
+    def in_columns(
+        self, state: State, working: Working
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows (D, K), W (K,) and score (K,) with a pseudo-sample for each column."""
         slope = self.Zt @ (self.basis_sign * state.x)
         weights = np.concatenate([[state.bias], state.covariate, state.theta * slope])
