@@ -1,24 +1,38 @@
 """What the columns of a table contain: numbers, text, dates, an id, and what is missing in them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
-_BOOLEAN = {"True": 1.0, "False": 0.0}
+from .numerals import Marks, are_boolean, decided, is_missing, kinds, number, words_of
+
+_MONTH = r"(jan|feb|mar|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*\.?"
 _DATE = re.compile(
     r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ].*)?"
     r"|\d{1,2}([./-])\d{1,2}\2(\d{2}|\d{4})( .*)?"
     r"|\d{1,2}[ -][A-Za-z]{3,9}[ -](\d{2}|\d{4})"
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
 )
-_ID = {"id", "ids", "nr", "no", "index", "row", "key", "sample", "patient", "subject"}
+_SHORT_DATE = re.compile(rf"\d{{1,2}}[-. /]{_MONTH}|{_MONTH}[-. /]\d{{1,2}}", re.IGNORECASE)
+_ID = {"nr", "no", "index", "row", "key"}
+_PERSON = {
+    "id", "ids", "sample", "patient", "patients", "subject", "subjects", "participant", "proband",
+    "person", "donor", "animal", "mouse", "mrn", "pid", "patid", "patno", "subjid", "usubjid",
+    "case", "record",
+}  # fmt: skip
+"""Last words of the names of columns that number the rows, or name a patient."""
+_CODE = re.compile(r"[A-Za-z]{0,4}[-_ ]?\d+")
+MANY_CODES = 8
+"""Levels such as P01, P02, ... from which on a repeated one may be a patient."""
 
 
-def tidied(frame: pd.DataFrame, na: Sequence[str] = ()) -> pd.DataFrame:
+def tidied(
+    frame: pd.DataFrame, na: Sequence[str] = (), marks: Mapping[str, Marks | None] | None = None
+) -> pd.DataFrame:
     """Return a table as float64 numbers and words, NaN where a value is missing.
 
     Numbers that are written as words become numbers, and so do True and False. Ordered categories
@@ -30,15 +44,62 @@ def tidied(frame: pd.DataFrame, na: Sequence[str] = ()) -> pd.DataFrame:
         A table with distinct column names.
     na : sequence of str
         Words or numbers that stand for a missing value, in any case.
+    marks : dict, optional
+        How the numbers of a column are written, by default as `written` finds; of a column that is
+        not in it, plainly. A column with None is not read as numbers.
     """
+    known = written(frame, na, sep=",") if marks is None else marks
     stored = [name for name, kind in frame.dtypes.items() if _is_number(kind)]
     array = frame[stored].to_numpy(np.float64, na_value=np.nan) if stored else None
     numbers_of = pd.DataFrame(array, index=frame.index, columns=pd.Index(stored, dtype=object))
+    rest = {
+        name: _tidy(without(frame[name], na), known.get(str(name), Marks()))
+        for name in frame.columns.difference(stored)
+    }
+    found = pd.concat([numbers_of, pd.DataFrame(rest, frame.index)], axis=1)[list(frame.columns)]
     sizes = pd.to_numeric(pd.Series(list(na), dtype=object), errors="coerce").dropna().tolist()
     if sizes:
-        numbers_of = numbers_of.mask(numbers_of.isin(sizes))
-    rest = {name: _tidy(without(frame[name], na)) for name in frame.columns.difference(stored)}
-    return pd.concat([numbers_of, pd.DataFrame(rest, frame.index)], axis=1)[list(frame.columns)]
+        floats = found.select_dtypes("float64")
+        found[floats.columns] = floats.mask(floats.isin(sizes))
+    return found
+
+
+def written(
+    frame: pd.DataFrame,
+    na: Sequence[str] = (),
+    text: Collection[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+) -> dict[str, Marks | None]:
+    """Return how the numbers in columns of words are written; None where that is a question.
+
+    Parameters
+    ----------
+    frame, na
+        As for `tidied`.
+    text : collection of str
+        Columns that are text, whatever is in them.
+    sep, decimal : str, optional
+        As for `numerals.decided`.
+    """
+    words = {}
+    for name, kind in frame.dtypes.items():
+        if not (_is_number(kind) or _is_time(kind)):
+            cells = words_of(without(frame[name], na))
+            words[str(name)] = {
+                str(cell)
+                for cell in cells
+                if isinstance(cell, str | bool | np.bool_) and not is_missing(cell)
+            }
+    evidence = set().union(*map(kinds, words.values())) if words else set()
+    return {
+        name: Marks(text=True) if name in text else decided(own, evidence, sep, decimal)
+        for name, own in words.items()
+    }
+
+
+def _may_be_number(word: str) -> bool:
+    return any(np.isfinite(number(word, Marks(mark, True))) for mark in ".,")
 
 
 def _is_number(kind: Any) -> bool:
@@ -46,13 +107,19 @@ def _is_number(kind: Any) -> bool:
     return types.is_numeric_dtype(kind) and not other
 
 
-def _tidy(values: pd.Series) -> pd.Series:
-    found = numbers(values)
-    if found.notna().equals(values.notna()):
-        return found
-    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+def _is_time(kind: Any) -> bool:
+    return types.is_datetime64_any_dtype(kind) or types.is_timedelta64_dtype(kind)
+
+
+def _tidy(values: pd.Series, marks: Marks | None) -> pd.Series:
+    if _is_time(values.dtype):
         return values
     ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered
+    found = None if marks is None else numbers(values, marks)
+    if found is not None:
+        there = [cell is not None and not is_missing(cell) for cell in words_of(values)]
+        if found.notna().tolist() == there:
+            return found
     return values if ordered else texts(values)
 
 
@@ -63,16 +130,28 @@ def without(values: pd.Series, na: Sequence[str]) -> pd.Series:
     return values.mask(texts(values).str.casefold().isin([word.strip().casefold() for word in na]))
 
 
-def numbers(values: pd.Series) -> pd.Series:
-    """Return a column as float64; NaN where it is missing or not a number."""
+def numbers(values: pd.Series, marks: Marks | None = None) -> pd.Series:
+    """Return a column as float64; NaN where it is missing or not a number.
+
+    If nothing is known of how numbers are written, it is a plain one, or True and False.
+    """
     if types.is_bool_dtype(values) or _is_number(values.dtype):
         return pd.Series(values.to_numpy(np.float64, na_value=np.nan), index=values.index)
-    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+    if _is_time(values.dtype):
         return pd.Series(np.nan, index=values.index)
-    words = texts(values)
-    if set(words.dropna().unique()) <= set(_BOOLEAN):
-        return words.map(_BOOLEAN).astype(np.float64)
-    return pd.to_numeric(words, errors="coerce").astype(np.float64)
+    cells = words_of(values)
+    if marks is None:
+        only = {str(cell) for cell in cells if cell is not None and not is_missing(cell)}
+        marks = Marks(boolean=are_boolean(only))
+    return pd.Series([_number(cell, marks) for cell in cells], values.index, dtype=np.float64)
+
+
+def _number(cell: Any, marks: Marks) -> float:
+    if isinstance(cell, str):
+        return number(cell, marks)
+    if isinstance(cell, bool | np.bool_):
+        return float(cell) if marks.boolean else np.nan
+    return float(cell) if isinstance(cell, int | float | np.number) else np.nan
 
 
 def texts(values: pd.Series) -> pd.Series:
@@ -83,8 +162,7 @@ def texts(values: pd.Series) -> pd.Series:
             return str(int(value))
         return str(value).strip()
 
-    found = [text(v) if there else np.nan
-             for v, there in zip(values.tolist(), values.notna(), strict=True)]  # fmt: skip
+    found = [np.nan if cell is None else text(cell) for cell in words_of(values)]
     return pd.Series(found, index=values.index, dtype=object)
 
 
@@ -97,23 +175,31 @@ def levels(values: pd.Series) -> list[str]:
     return in_order(words)
 
 
-def profile(features: pd.DataFrame) -> pd.DataFrame:
+def profile(
+    features: pd.DataFrame, marks: Mapping[str, Marks | None] | None = None
+) -> pd.DataFrame:
     """Return what each column of a tidied table contains, one row a column.
 
-    The columns are
+    `marks` are those of `written`. The columns are
 
     - `kind`: numbers, text, dates, empty; mixed, which is numbers with words in less than half of
-      the rows; or id, which is text that differs in each row.
+      the rows; id, which is text that differs in each row; or unclear, if it is a question what the
+      numbers are.
     - `missing`, `infinite`: how many values are.
     - `words`: {word: count}, the most frequent first: levels of text, what is no number if mixed.
     - `constant`: whether there is one value only.
     - `numbered`: whether it looks like a running number or another id.
+    - `repeated`: whether it looks like the name of a patient or another group of rows.
     """
     stored = features.select_dtypes("float64")
     array = stored.to_numpy()
     absent = np.isnan(array)
     low = np.where(absent, np.inf, array).min(axis=0, initial=np.inf)
     high = np.where(absent, -np.inf, array).max(axis=0, initial=-np.inf)
+    called = [k for k, name in enumerate(stored) if _last(name) in _ID | _PERSON]
+    whole = [k for k in called if _is_whole(array[:, k])]
+    named = {k for k in whole if _last(stored.columns[k]) in _PERSON}
+    apart = {k for k in whole if len(np.unique(array[:, k])) == len(array)}
     seen = pd.DataFrame(
         {
             "kind": np.where(absent.all(axis=0), "empty", "numbers"),
@@ -121,50 +207,61 @@ def profile(features: pd.DataFrame) -> pd.DataFrame:
             "infinite": np.isinf(array).sum(axis=0),
             "words": [{} for _ in stored],
             "constant": low == high,
-            "numbered": [
-                _is_id_name(str(name)) and _is_id(array[:, k]) for k, name in enumerate(stored)
-            ],
+            "numbered": [k in apart for k in range(stored.shape[1])],
+            "repeated": [k in named - apart for k in range(stored.shape[1])],
         },
         index=stored.columns,
     )
     rest = features.columns.difference(stored.columns)
-    others = pd.DataFrame([_profile_of_words(features[name]) for name in rest], rest)
+    known = {} if marks is None else marks
+    rows = [_profile_of_words(features[name], known.get(str(name), Marks())) for name in rest]
+    others = pd.DataFrame(rows, rest)
     return pd.concat([seen, others]).loc[features.columns] if len(rest) else seen
 
 
-def _profile_of_words(values: pd.Series) -> dict[str, Any]:
+def _profile_of_words(values: pd.Series, marks: Marks | None) -> dict[str, Any]:
     """Return the row of `profile` for a column that is not one of numbers."""
     present = values.dropna()
-    found = numbers(present)
-    odd = found.isna()
-    kind = "mixed" if 2 * odd.sum() <= len(odd) else "text"
-    counts = (texts(present)[odd] if kind == "mixed" else texts(present)).value_counts().to_dict()
+    words = texts(present)
+    found = numbers(present, marks or Marks())
+    odd = found.isna() & ~words.map(is_missing)
+    unclear = marks is None and 2 * sum(map(_may_be_number, words)) >= len(words)
+    kind = "mixed" if 2 * odd.sum() <= len(odd) and not (marks and marks.text) else "text"
+    kind = "unclear" if unclear else kind
+    counts = (words[odd] if kind == "mixed" else words).value_counts().to_dict()
     dates = kind == "text" and all(_DATE.fullmatch(str(word)) for word in counts)
     if not len(present):
         kind = "empty"
-    elif dates or types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+    elif dates or _is_time(values.dtype):
         kind = "dates"
     elif kind == "text" and len(counts) == len(present) > 1:
         kind = "id"
+    codes = len(counts) >= MANY_CODES and all(_CODE.fullmatch(str(word)) for word in counts)
     return {
         "kind": kind,
         "missing": len(values) - len(present),
         "infinite": int(np.isinf(found).sum()) if kind == "mixed" else 0,
         "words": counts,
-        "constant": len(texts(present).unique()) == 1,
+        "constant": len(words.unique()) == 1,
         "numbered": False,
+        "repeated": kind == "text" and len(counts) > 2 and (codes or _last(values.name) in _PERSON),
     }
 
 
-def _is_id_name(name: str) -> bool:
-    """Whether a column is called an id or a number of the rows: id, patient_id, SampleNo."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
-    return re.split(r"[\W_]+", apart)[-1] in _ID
+def _last(name: object) -> str:
+    """Return the last word of a column's name: id of patient_id, no of SampleNo."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).casefold()
+    return re.split(r"[\W_]+", apart)[-1]
 
 
-def _is_id(array: np.ndarray) -> bool:
-    whole = np.isfinite(array).all() and (array == np.round(array)).all()
-    return bool(whole and len(np.unique(array)) == len(array))
+def _is_whole(array: np.ndarray) -> bool:
+    there = array[np.isfinite(array)]
+    return bool(len(there) > 2 and len(np.unique(there)) > 2 and (there == np.round(there)).all())
+
+
+def is_date(name: str) -> bool:
+    """Whether a name is a date, as spreadsheets make of the genes MARCH1 and SEPT2."""
+    return bool(_DATE.fullmatch(name) or _SHORT_DATE.fullmatch(name))
 
 
 def in_order(words: Iterable[str]) -> list[str]:

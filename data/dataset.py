@@ -5,7 +5,7 @@ may rely on finite values, two classes and distinct names. Selecting rows gives 
 """
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Self
@@ -16,6 +16,8 @@ import pandas as pd
 from ardvark.common.html import table
 from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, distinct, matrix, named, two_classes, whole
+
+from .missing import told
 
 FEW = 20
 """Samples below which a data set is said to be small; a quarter of it, of one class."""
@@ -47,6 +49,9 @@ class Dataset:
     both : bool
         False also accepts a single class or a single row, as in a fold or test set that is only
         predicted. No model can be fitted to such a data set.
+    groups : sequence of str, optional
+        Which samples belong together (N,), such as those of a patient. Splits and folds keep them
+        on one side.
 
     Raises
     ------
@@ -82,11 +87,13 @@ class Dataset:
     citation: str = ""
     transform: str = ""
     both: InitVar[bool] = True
+    groups: Sequence[str] | None = field(default=None, kw_only=True)
 
     def __post_init__(self, both: bool) -> None:
         features = tuple(map(str, self.feature_names))
         samples = tuple(map(str, self.sample_names))
         classes = tuple(map(str, self.class_names))
+        groups = None if self.groups is None else tuple(map(str, self.groups))
         X = _named_matrix(self.X, features, samples, min_rows=2 if both else 1)
         for kind, names, size in (
             ("feature", features, X.shape[1]),
@@ -99,6 +106,8 @@ class Dataset:
                     f"X has shape {X.shape}."
                 )
             distinct(kind, names)
+        if groups is not None and len(groups) != len(X):
+            raise InputError(f"groups has {len(groups)} entries, expected one a row: {len(X)}.")
         y, labels = two_classes(self.y, len(X), both=both)
         if not np.isin(np.asarray(self.y), (0, 1)).all():
             raise InputError(
@@ -106,14 +115,15 @@ class Dataset:
                 "Dataset.from_arrays accepts any two labels."
             )
         y = np.asarray(self.y).astype(np.int64)  # two_classes would read a lone 0 as its class 1
-        for field, value in (
+        for name, value in (
             ("X", _locked(X)),
             ("y", _locked(y)),
             ("feature_names", features),
             ("sample_names", samples),
             ("class_names", classes),
+            ("groups", groups),
         ):
-            object.__setattr__(self, field, value)
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_arrays(
@@ -127,6 +137,7 @@ class Dataset:
         class_names: tuple[str, str] | None = None,
         citation: str = "",
         transform: str = "",
+        groups: Any = None,
     ) -> Self:
         """Make a data set from arrays or a data frame, with any two labels.
 
@@ -135,12 +146,14 @@ class Dataset:
         X : array-like (N, D) or DataFrame
             A frame's column labels become feature names, and its index becomes sample names.
             Otherwise features are x1, x2, ... (from 1, as in the papers) and samples are 0, 1, ...
-        y : array-like (N,), Series, or str
+        y : array-like (N,), Series, or str or int
             Two distinct labels: strings, numbers or booleans. The one that sorts last is y = 1. Or
             the name of a column of a frame X, which is then not a feature. A series must have the
             index of a frame X, because rows are never matched silently.
         name, citation, transform : str
             As in the class.
+        groups : array-like (N,), or the name of a column of a frame X, optional
+            Which rows belong together; such a column is not a feature.
         feature_names, sample_names : sequence of str, optional
             Used instead of the above.
         class_names : tuple of str, optional
@@ -162,8 +175,10 @@ class Dataset:
         >>> data.feature_names, data.y.tolist()
         (('age',), [1, 0, 0])
         """
-        if isinstance(y, str):
-            X, y = _apart(X, y)
+        if is_name(y):
+            X, y = _apart(X, y, "label column")
+        if groups is not None and is_name(groups):
+            X, groups = _apart(X, groups, "column")
         frame = X if isinstance(X, pd.DataFrame) else None
         if frame is not None and isinstance(y, pd.Series) and not frame.index.equals(y.index):
             raise InputError(
@@ -189,6 +204,7 @@ class Dataset:
             name,
             citation,
             transform,
+            groups=None if groups is None else list(np.asarray(groups).ravel()),
         )
 
     @property
@@ -220,7 +236,7 @@ class Dataset:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of results should know: rows that are few, unbalanced or repeated."""
-        said = []
+        said = [*self._of_groups(), *self._of_codes()]
         if self.N < FEW:
             said.append(f"Only {self.N} samples: expect wide intervals and an unreliable accuracy.")
         small = int(np.argmin(self.counts))
@@ -242,6 +258,17 @@ class Dataset:
                 "evidence, and a split may put one of them on each side."
             )
         return tuple(said)
+
+    def _of_groups(self) -> list[str]:
+        if self.groups is None:
+            return []
+        count = len(set(self.groups))
+        return [f"{self.N} rows of {count} groups: splits and folds keep a group together."]
+
+    def _of_codes(self) -> list[str]:
+        """Return which numbers may stand for missing values."""
+        found = told(dict(zip(self.feature_names, self.X.T, strict=True)))
+        return [found] if found else []
 
     @cached_property
     def fingerprint(self) -> str:
@@ -320,13 +347,15 @@ class Dataset:
         X, y = self.X[index], self.y[index]
         X.flags.writeable = y.flags.writeable = False  # fresh copies: spares another one
         samples = [self.sample_names[i] for i in index]
-        return replace(self, X=X, y=y, sample_names=samples, both=both)
+        groups = None if self.groups is None else [self.groups[i] for i in index]
+        return replace(self, X=X, y=y, sample_names=samples, groups=groups, both=both)
 
     def split(self, test: float = 0.3, random_seed: int = 0) -> tuple[Self, Self]:
         """Split into training and test samples, each class separately (stratified).
 
         Each class gives round(test * its size) rows to the test set, and at least one row to each
-        side. Rows keep their order. The same seed gives the same split.
+        side. Rows keep their order. The same seed gives the same split. Rows of a group stay
+        together, and then the shares are as near as groups allow.
 
         Parameters
         ----------
@@ -361,6 +390,10 @@ class Dataset:
                 "For chosen rows use take(rows)."
             )
         rng = np.random.default_rng(whole("random_seed", random_seed))
+        if self.groups is not None:
+            from .groups import held_out  # scikit-learn takes a second to import
+
+            return self.apart(held_out(self.y, self.groups, float(test), random_seed))
         held = np.zeros(self.N, dtype=bool)
         for label in (0, 1):
             rows = np.flatnonzero(self.y == label)
@@ -429,17 +462,23 @@ def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> 
     return matrix(X, min_rows=min_rows)
 
 
-def _apart(frame: Any, target: str) -> tuple[pd.DataFrame, pd.Series]:
-    """Return a frame without its label column, and that column."""
+def is_name(y: Any) -> bool:
+    """Whether labels are given by the name of their column: a word, or a number as a name."""
+    return isinstance(y, str) or (np.isscalar(y) and not isinstance(y, bool | float))
+
+
+def _apart(frame: Any, name: Any, kind: str) -> tuple[pd.DataFrame, pd.Series]:
+    """Return a frame without a column, and that column."""
     if not isinstance(frame, pd.DataFrame):
         raise InputError(
-            f"y = {target!r} names a column of a data frame, and X is {type(frame).__name__}. "
-            "Pass the labels themselves, one for each row."
+            f"{name!r} names a column of a data frame, and X is {type(frame).__name__}. "
+            "Pass the values themselves, one for each row."
         )
     columns = [str(c) for c in frame.columns]
-    at = columns.index(named("label column", target, columns))
+    at = columns.index(named(kind, str(name), columns))
     distinct("column", columns)
-    return frame.drop(columns=frame.columns[at]), frame.iloc[:, at]
+    rest = [k for k in range(len(columns)) if k != at]
+    return frame.iloc[:, rest], frame.iloc[:, at]
 
 
 def _plain_labels(y: Any) -> Any:

@@ -1,5 +1,6 @@
 """How the columns of a table become numbers: learned on training rows, applied alike to others."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from ardvark.common.validate import InputError, logger, one_of
 
 from .cleaning import Encode, Impute
 from .columns import in_order, levels, listed, numbers, texts
+from .numerals import Marks
 
 _NUMBERS: Any = ["number", "bool"]
 
@@ -30,6 +32,9 @@ class Encoder(TransformerMixin, BaseEstimator):
         How text becomes numbers, as for `ardvark.table`.
     impute : {"median", "mean", "most-frequent"}, optional
         What a missing number is replaced by. A missing word is replaced by the most frequent one.
+    reference : dict, optional
+        By text column the level that has no column of its own ("onehot"), so that the others are
+        compared with it. By default a column of two levels has its first, and others have none.
 
     Attributes
     ----------
@@ -52,9 +57,15 @@ class Encoder(TransformerMixin, BaseEstimator):
     {'age': [31.0, 41.5, 52.0], 'site=B': [0.0, 1.0, 0.0]}
     """
 
-    def __init__(self, encode: Encode = "onehot", impute: Impute | None = None) -> None:
+    def __init__(
+        self,
+        encode: Encode = "onehot",
+        impute: Impute | None = None,
+        reference: Mapping[str, str] | None = None,
+    ) -> None:
         self.encode = encode
         self.impute = impute
+        self.reference = reference
 
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn levels and fill values from rows (N, D); no label is used.
@@ -127,6 +138,11 @@ class Encoder(TransformerMixin, BaseEstimator):
         made = [column for name in X for column in became.get(str(name), [str(name)])]
         return self.transform(pd.concat([X, pd.DataFrame(rest, X.index)], axis=1))[made]
 
+    def sources(self, names: Iterable[str]) -> set[str]:
+        """Return the columns of rows that some of the columns that `transform` makes are made of."""
+        of = {made: name for name, some in self.columns().items() for made in some}
+        return {of.get(name, name) for name in names}
+
     def notes(self) -> dict[str, str]:
         """Return for each column that `transform` makes what its numbers mean, and what fills it.
 
@@ -137,7 +153,8 @@ class Encoder(TransformerMixin, BaseEstimator):
             known = self.levels_[name]
             for column in made:
                 level = column.removeprefix(f"{name}=")
-                other = known[0] if len(known) == 2 else "another"
+                others = [word for word in known if word != level]
+                other = others[0] if len(others) == 1 else "another"
                 found[column] = [f"1 if {level}", f"0 if {other}"]
                 if self.encode == "ordinal":
                     found[column] = [f"{i} if {word}" for i, word in enumerate(known)]
@@ -162,19 +179,27 @@ class Encoder(TransformerMixin, BaseEstimator):
             said = ", ".join(self._shown(name))
             if self.encode == "ordinal":
                 said = ", ".join(f"{level} = {i}" for i, level in enumerate(known))
-            elif len(known) < 3:
-                said += (
-                    f" (0 is {known[0]})" if said else f"left out, because every row has {known[0]}"
-                )
+            elif not said:
+                said = f"left out, because every row has {known[0]}"
+            elif self._against(name) is not None:
+                said += f" (0 is {self._against(name)})"
             lines.append(f"{name}: {said}")
         return lines
 
     def _shown(self, name: str) -> list[str]:
-        """Return the columns that a text column becomes: all its levels, or the second of two."""
-        known = self.levels_[name]
+        """Return the columns that a text column becomes: its levels but for the reference."""
         if self.encode == "ordinal":
             return [name]
-        return [f"{name}={level}" for level in (known if len(known) > 2 else known[1:])]
+        against = self._against(name)
+        return [f"{name}={level}" for level in self.levels_[name] if level != against]
+
+    def _against(self, name: str) -> str | None:
+        """Return the level without a column: the reference, or the first of two."""
+        known = self.levels_[name]
+        asked = (self.reference or {}).get(name)
+        if asked in known:
+            return asked
+        return known[0] if asked is not None or len(known) < 3 else None
 
     def _of_words(self, name: str) -> Any:
         """Return the steps from words to numbers.
@@ -188,7 +213,9 @@ class Encoder(TransformerMixin, BaseEstimator):
         steps = [places, SimpleImputer(strategy="most_frequent")] if self.impute else [places]
         if self.encode == "ordinal":
             return make_pipeline(*steps, SimpleImputer(missing_values=-1, strategy="mean"))
-        return make_pipeline(*steps, _Levels(len(known)), SimpleImputer(strategy="mean"))
+        against = self._against(name)
+        out = None if against is None else known.index(against)
+        return make_pipeline(*steps, _Levels(len(known), out), SimpleImputer(strategy="mean"))
 
     def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the rows with float64 in the columns of numbers, and then the text columns."""
@@ -209,11 +236,11 @@ class Encoder(TransformerMixin, BaseEstimator):
 
 
 class _Levels(OneHotEncoder):
-    """A column of 0 and 1 for each of some levels, or for the second of two; NaN where it is -1."""
+    """A column of 0 and 1 for each of some levels but for `out`; NaN where it is -1."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        drop = "first" if size == 2 else None
+    def __init__(self, size: int, out: int | None) -> None:
+        self.size, self.out = size, out
+        drop = None if out is None else [out]
         super().__init__(categories=[range(size)], drop=drop, sparse_output=False)
 
     def transform(self, X: np.ndarray) -> np.ndarray:
@@ -223,7 +250,7 @@ class _Levels(OneHotEncoder):
 
 def _numbers(values: pd.Series) -> pd.Series:
     """Return a column as numbers, or say which row has none."""
-    found = numbers(values)
+    found = numbers(values, Marks())
     wrong = found.isna() & values.notna()
     if wrong.any():
         raise InputError(

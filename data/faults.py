@@ -1,8 +1,14 @@
-"""Look at a table: all that is wrong with it, in one report, and the settings that mend it."""
+"""Look at a table: all that is wrong with it, in one report, and what mends it.
+
+A remedy loses nothing that was measured: text becomes numbers, missing values are filled, a column
+without any value is left out, and a column of words that all differ names the rows. What needs a
+person is a question with its answers, and no command gives one by itself.
+"""
 
 import dataclasses
+import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,29 +17,38 @@ import pandas as pd
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows
-from .columns import in_order, levels, listed, numbers, profile
+from .columns import in_order, is_date, levels, listed, numbers, profile
+from .missing import told
+from .numerals import Marks, is_missing, number
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
 MANY_LEVELS = 20
-"""Levels above which a text column is proposed to be dropped instead of encoded."""
+"""Levels above which it is a question what a text column is."""
 MANY_WORDS = 5
 """Words above which a column of numbers and words is not read as numbers with missing values."""
-CODES = (99.0, 999.0, 9999.0, 99999.0)
-"""Numbers, and their negatives, that are often written where a value is missing."""
-FEWEST = 5
-"""Other values that a column needs before one of them is called far outside."""
 LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
+NOTHING = {"?", "-", "--", ".", "*", "missing", "unknown", "unk", "nd", "n.d.", "not done", "x"}
+"""Words that stand for nothing in a column of numbers, beside `numerals.MISSING`."""
 _SHOWN = 12  # columns in a fault
+_MEASURED = re.compile(r"[<>~≈=]*\s*[+-]?\d.*[^\d\w-].*|[<>~≈=]+\s*[+-]?\d.*|[+-]?\d+\s+\S+")
+
+Settings = dict[str, Any]
+Render = Callable[[Settings], str]
+"""Writes settings as they are typed: in Python, or on a command line."""
 
 
 class Fault(NamedTuple):
-    """One thing that was found, what mends it, and whether a model can be fitted without."""
+    """One thing that was found, whether it stops a fit, its remedy, and the answers to a question.
+
+    `answers` are pairs of settings and what they mean.
+    """
 
     heading: str
     text: str
     stops: bool
-    remedy: dict[str, Any]
+    remedy: Settings = {}
+    answers: Sequence[tuple[Settings, str]] = ()
 
 
 class TableError(InputError):
@@ -51,34 +66,57 @@ class TableError(InputError):
         The settings so far.
     source : str
         The table, as it stands in the call.
+    extra : dict
+        Arguments of the call that are about the file.
     """
 
     def __init__(
-        self, first: str, rows: Rows, faults: Sequence[Fault], cleaning: Cleaning, source: str
+        self,
+        first: str,
+        rows: Rows,
+        faults: Sequence[Fault],
+        cleaning: Cleaning,
+        source: str,
+        extra: Settings | None = None,
     ) -> None:
         self.first, self.shape, self.faults = first, rows.shape, faults
         self.columns = tuple(map(str, rows.features))
         self.mended = mended(faults, cleaning, rows.features)
+        self.questions = [found for found in faults if found.answers and found.stops]
         call = ""
         if self.mended is not None:
-            given = {
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in self.mended.declared().items()
-            }
-            arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
-            call = f"av.table({source}, {arguments})"
+            given = self.mended.declared() | (extra or {})
+            call = f"av.table({source}, {_python(given)})"
         super().__init__(self.report(call))
 
-    def report(self, command: str) -> str:
-        """Return the whole message, with the command or call that mends the table."""
+    def report(self, command: str, render: Render | None = None) -> str:
+        """Return the whole message, with the command or call that mends the table.
+
+        `render` writes settings as they are typed; by default in Python.
+        """
+        write = render or _python
         lines = _wrapped(self.first, 71)  # the command line begins with its name
         if self.faults:
             lines.append(f"All that was found in {self.shape[0]} rows and {self.shape[1]} columns:")
         for found in self.faults:
-            lines += _wrapped(f"  {found.heading:<10} {found.text}", 80, " " * 13)
+            text = found.text
+            if found.answers:
+                text += " Choose: " + "; ".join(f"{write(s)} {why}" for s, why in found.answers)
+                text += "."
+            lines += _wrapped(f"  {found.heading:<10} {text}", 80, " " * 13)
         if self.mended is None:
             return "\n".join([*lines, "No setting mends all of it."])
-        return "\n".join([*lines, f"This mends all of it:\n\n    {command}\n"])
+        end = "This mends all of it:"
+        if self.questions:
+            rest = "This mends the rest. " if any(f.remedy for f in self.faults) else ""
+            asked = ", ".join(dict.fromkeys(found.heading for found in self.questions))
+            end = f"{rest}Add your choice for {asked}:"
+        return "\n".join([*lines, f"{end}\n\n    {command}\n"])
+
+
+def _python(settings: Settings) -> str:
+    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    return ", ".join(f"{name}={value!r}" for name, value in plain.items())
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -88,13 +126,13 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def mended(faults: Iterable[Fault], cleaning: Cleaning, features: pd.DataFrame) -> Cleaning | None:
-    """Return the cleaning with the settings that mend what was found; None if none do."""
+    """Return the cleaning with what mends all that is no question; None if something cannot be."""
     changes: dict[str, Any] = {}
     for found in faults:
-        if found.stops and not found.remedy:
+        if found.stops and not found.remedy and not found.answers:
             return None
         for name, value in found.remedy.items():
-            if name in ("drop", "na"):
+            if isinstance(value, tuple):
                 value = tuple(dict.fromkeys((*changes.get(name, getattr(cleaning, name)), *value)))
             changes[name] = value
     gone = {*changes.get("drop", ()), changes.get("row_names")}
@@ -116,17 +154,21 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Fault]:
     missing {'impute': 'median'}
     text {'encode': 'onehot'}
     """
-    seen = profile(rows.features)
+    seen = profile(rows.features, rows.marks)
     parts = (
         _labels,
         _repeated,
+        _names,
+        _unclear,
         _words,
         _infinite,
         _codes,
         _missing,
-        _text,
+        _levels,
         _dates,
         _ids,
+        _groups,
+        _text,
         _constant,
         _equal,
     )
@@ -134,24 +176,6 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Fault]:
 
 
 # --- one function for each kind of fault --------------------------------------------------------
-
-
-def _found(
-    heading: str,
-    said: str,
-    steps: dict[str, dict[str, Any]],
-    drop: Iterable[str] = (),
-    why: str = "",
-    *,
-    stops: bool = True,
-) -> Fault:
-    """Return a fault with its remedy: {what is done, in words: settings}, and columns to drop."""
-    names = tuple(drop)
-    if names:
-        named = f" {listed(names, _SHOWN)}" if steps else ""
-        steps = steps | {f"drop{named}{why}": {"drop": names}}
-    remedy = {name: value for settings in steps.values() for name, value in settings.items()}
-    return Fault(heading, f"{said}. Remedy: {'; '.join(steps)}.", stops, remedy)
 
 
 def _told(columns: pd.Series, what: str = "") -> str:
@@ -171,9 +195,13 @@ def _counts(words: dict[str, int]) -> str:
     return listed(f"{word[:20]} {n}" for word, n in words.items())
 
 
-def _filled(cleaning: Cleaning) -> dict[str, str]:
+def _filled(cleaning: Cleaning) -> Settings:
     """Return the setting that fills what becomes missing, unless there is one."""
     return {} if cleaning.fills else {"impute": "median"}
+
+
+def _drop(names: Iterable[object]) -> tuple[Settings, str]:
+    return {"drop": list(map(str, names))}, "(not a feature)"
 
 
 def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -183,36 +211,87 @@ def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Faul
     shown = listed([f"{word} ({n})" for word, n in counts.items()]) or "none"
     if len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1):
         if said:
-            yield Fault("labels", f"{shown}.{said}", False, {})
+            yield Fault("labels", f"{shown}.{said}", False)
         return
-    text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown}.{said} Remedy:"
+    text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown}.{said}"
     if not 2 < len(counts) <= MANY_LABELS:
-        yield Fault("labels", f"{text} name another column (target).", True, {})
+        yield Fault("labels", f"{text} Name another column (target).", True)
         return
-    zero, one = in_order(map(str, list(counts)[:2]))
-    text += f" keep the rows of {zero!r} and {one!r}; {one!r} is y = 1."
-    text += " (positive compares one label with the rest.)"
-    yield Fault("labels", text, True, {"classes": (zero, one)})
+    text += (
+        " Compare one with the rest, or fit one against the rest for each: scikit-learn's "
+        "OneVsRestClassifier(SparseBayesClassifier())."
+    )
+    answers: list[tuple[Settings, str]] = [
+        ({"na": [word]}, "(not known)") for word in counts if is_missing(word)
+    ]
+    rest = [word for word in counts if not is_missing(word)]
+    answers += [({"positive": word}, "(against the rest)") for word in in_order(rest)[:3]]
+    yield Fault("labels", text, True, {}, answers)
 
 
 def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     again = {new: name for new, name in rows.repeated.items() if new in seen.index}
+    again = {new: name for new, name in again.items() if new not in cleaning.measured}
     if again:
         shown = listed(f"{name!r} (again as {new!r})" for new, name in again.items())
-        said = f"{_columns(again)} with the name of another: {shown}"
-        yield _found("names", said, {}, again)
+        said = f"{_columns(again)} with the name of another: {shown}."
+        stay = ({"measured": list(again)}, "(another measurement)")
+        yield Fault("names", said, True, {}, [stay, _drop(again)])
+
+
+def _names(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Names that are dates: spreadsheets make them of MARCH1 and SEPT2."""
+    dates = [str(n) for n in seen.index if is_date(str(n)) and str(n) not in cleaning.measured]
+    if dates:
+        said = (
+            f"{_columns(dates)} with a date for a name: {listed(dates, _SHOWN)}. Spreadsheets make "
+            "dates of genes (MARCH1, SEPT2): write the genes' names into the file."
+        )
+        yield Fault("names", said, True, {}, [({"measured": dates}, "(they are dates)"), _drop(dates)])
+
+
+def _unclear(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Numbers with a mark that is decimal or groups thousands."""
+    columns = seen.index[seen["kind"] == "unclear"]
+    if not len(columns):
+        return
+    examples = {}
+    for name in columns:
+        words = [str(word) for word in seen["words"][name]]
+        word = next((w for w in words if _either(w)), words[0])
+        point, comma = (f"{number(word, Marks(m, True)):.10g}" for m in ".,")
+        examples[name] = f"{word} is {point} or {comma}"
+    said = _told(pd.Series(examples), " of numbers with a mark for decimals or for thousands")
+    answers = [
+        ({"decimal": "."}, "(a point is decimal, a comma groups thousands)"),
+        ({"decimal": ","}, "(the reverse)"),
+    ]
+    yield Fault("numbers", f"{said}.", True, {}, answers)
+
+
+def _either(word: str) -> bool:
+    found = [number(word, Marks(mark, True)) for mark in ".,"]
+    return bool(np.isfinite(found).all() and found[0] != found[1])
 
 
 def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
-    mixed = seen[seen["kind"] == "mixed"]
-    if not len(mixed):
+    mixed = seen["words"][seen["kind"] == "mixed"]
+    plain = mixed[[all(w.casefold() in NOTHING for w in words) for words in mixed]]
+    what = " of numbers with words among them"
+    if len(plain):
+        words = tuple(dict.fromkeys(w for words in plain for w in words))
+        said = f"{_told(plain, what)}. Remedy: read these words as missing."
+        yield Fault("words", said, True, {"na": words} | _filled(cleaning))
+    odd = mixed.drop(plain.index)
+    if not len(odd):
         return
-    many = mixed["words"].map(len) > MANY_WORDS
-    few = mixed["words"][~many]
-    said = _told(mixed["words"], " of numbers with words among them")
-    mend = "read these words as missing, or write numbers in their place"
-    remedy = {"na": tuple(dict.fromkeys(w for words in few for w in words))} | _filled(cleaning)
-    yield _found("words", said, {mend: remedy} if len(few) else {}, mixed.index[many])
+    words = list(dict.fromkeys(w for words in odd for w in words))
+    answers: list[tuple[Settings, str]] = [({"measured": list(odd.index)}, "(it is text)")]
+    answers.append(_drop(odd.index))
+    if len(words) <= MANY_WORDS:
+        answers.insert(0, ({"na": words} | _filled(cleaning), "(they are missing values)"))
+    said = f"{_told(odd, what)}. Write numbers in their place."
+    yield Fault("words", said, True, {}, answers)
 
 
 def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -221,114 +300,138 @@ def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fa
         return
     values = rows.features[list(infinite.index)].apply(numbers).to_numpy()
     signs = sorted({float(v) for v in values[np.isinf(values)]}, reverse=True)
-    said = _told(infinite["infinite"], " with infinite values")
-    remedy = {"na": tuple(map(str, signs))} | _filled(cleaning)
-    yield _found("infinite", said, {"read them as missing": remedy})
+    said = f"{_told(infinite['infinite'], ' with infinite values')}."
+    missing = ({"na": list(map(str, signs))} | _filled(cleaning), "(missing)")
+    yield Fault("infinite", said, True, {}, [missing, _drop(infinite.index)])
 
 
 def _codes(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     text = codes(rows.features, cleaning)
     if text:
-        yield Fault("codes", text, False, {})
+        yield Fault("codes", text, False)
 
 
 def codes(features: pd.DataFrame, cleaning: Cleaning) -> str:
     """Return which columns have numbers that may stand for missing values, in words.
 
-    Such a number is one of `CODES`, farther outside the other values of its column than these are
-    wide. It may be a measurement: it stays as it is, and no remedy is applied.
+    They stay as they are, and no remedy is applied.
     """
-    stored = features.select_dtypes("number")
-    suspects = list(stored.columns[stored.abs().isin(CODES).any()])
-    suspects += list(features.columns.difference(stored.columns))  # numbers among words
-    found = {name: _far_outside(numbers(features[name]).to_numpy()) for name in suspects}
-    told = pd.Series({name: counts for name, counts in found.items() if counts}, dtype=object)
-    if not len(told):
-        return ""
-    words = in_order({word for counts in told for word in counts})
-    flags, call = f"--na={','.join(words)}", f"na={words!r}"
-    if not cleaning.fills:
-        flags, call = f"{flags} --impute median", f'{call}, impute="median"'
-    what = " with a number far outside the others that may stand for a missing value"
-    return (
-        f"{_told(told, what)}. It is used as a number. To read it as missing, in every column: "
-        f"{flags} (in Python {call})."
-    )
-
-
-def _far_outside(values: np.ndarray) -> dict[str, int]:
-    """Return the codes among the values that are far outside the others, and how many of each."""
-    values = values[np.isfinite(values)]
-    known = np.isin(np.abs(values), CODES)
-    others = values[~known]
-    if not known.any() or len(others) < FEWEST:
-        return {}
-    low, high = others.min(), others.max()
-    width = (high - low) or max(abs(high), 1.0)
-    far = values[known & ((values < low - width) | (values > high + width))]
-    sizes, counts = np.unique(far, return_counts=True)
-    return {f"{size:g}": int(n) for size, n in zip(sizes, counts, strict=True)}
+    array = features.select_dtypes("number")
+    columns = dict(zip(array.columns, array.to_numpy().T, strict=True))
+    others = features.columns.difference(array.columns)  # numbers among words
+    columns |= {name: numbers(features[name]).to_numpy() for name in others}
+    said = {float(w) for w in cleaning.measured if np.isfinite(number(w))}
+    kept = {name: values[~np.isin(values, list(said))] for name, values in columns.items()}
+    return told(kept if said else columns, cleaning.fills)
 
 
 def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     empty = seen.index[seen["kind"] == "empty"]
     if len(empty):
-        said = f"{_columns(empty)} without any value: {listed(empty, _SHOWN)}"
-        yield _found("empty", said, {}, empty)
-    lacking = seen[(seen["missing"] > 0) & seen["kind"].isin(["numbers", "text", "mixed"])]
+        said = f"{_columns(empty)} without any value: {listed(empty, _SHOWN)}. Remedy: drop."
+        yield Fault("empty", said, True, {"drop": tuple(map(str, empty))})
+    kinds = ["numbers", "text", "mixed", "unclear"]
+    lacking = seen[(seen["missing"] > 0) & seen["kind"].isin(kinds)]
     if not len(lacking) or cleaning.impute is not None:
         return
-    many = 2 * lacking["missing"] > len(rows.features)
-    by_word = " or by the most frequent word" * bool((lacking["kind"][~many] == "text").any())
-    fill = {"fill by the median" + "," * bool(by_word) + by_word: {"impute": "median"}}
-    found = _found(
-        "missing", f"{lacking['missing'].sum()} in {_told(lacking['missing'])}",
-        {} if many.all() else fill,
-        lacking.index[many], " (missing in more than half of the rows)",
-    )  # fmt: skip
-    if not many.all():
-        whole = rows.features.drop(columns=empty).notna().all(axis=1).sum()
-        said = f" (drop_missing would keep {whole} of {len(rows.features)} rows.)"
-        found = found._replace(text=found.text + said)
-    yield found
+    fill = "by the median" + ", words by the most frequent" * bool((lacking["kind"] == "text").any())
+    said = f"{lacking['missing'].sum()} in {_told(lacking['missing'])}. Remedy: fill {fill}."
+    many = lacking.index[2 * lacking["missing"] > len(rows.features)]
+    if len(many):
+        said += f" More than half is missing in {listed(many, _SHOWN)}: you may drop that."
+    whole = rows.features.drop(columns=empty).notna().all(axis=1).sum()
+    said += f" (drop_missing would keep {whole} of {len(rows.features)} rows.)"
+    yield Fault("missing", said, True, {"impute": "median"})
+
+
+def _levels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Words such as None among the levels of text."""
+    found: dict[str, dict[str, int]] = {}
+    kept = {word.casefold() for word in cleaning.measured}
+    for name, words in seen["words"][seen["kind"].isin(["text", "id"])].items():
+        odd = {w: n for w, n in words.items() if is_missing(w) and w.casefold() not in kept}
+        if odd:
+            found[str(name)] = odd
+    if not found:
+        return
+    words = list(dict.fromkeys(word for odd in found.values() for word in odd))
+    said = _told(pd.Series(found), f" of text in which {listed(map(repr, words))} may be a level")
+    answers = [
+        ({"measured": words}, "(a level)"),
+        ({"na": words} | _filled(cleaning), "(missing)"),
+    ]
+    yield Fault("levels", f"{said}.", True, {}, answers)
 
 
 def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
-    text = seen["words"][seen["kind"] == "text"]
-    if not len(text) or cleaning.encode is not None:
-        return
-    free = text.map(len) > MANY_LEVELS
-    mend = {"make each level a column of 0 and 1": {"encode": "onehot"}}
-    why = f" (more than {MANY_LEVELS} levels)"
-    yield _found("text", _told(text), {} if free.all() else mend, text.index[free], why)
+    text = seen["words"][(seen["kind"] == "text") & ~_asked_about(seen, cleaning)]
+    ids = [name for name in seen.index[seen["kind"] == "id"] if name in cleaning.measured]
+    if (len(text) or len(ids)) and cleaning.encode is None:
+        shown = _told(text) if len(text) else _columns(ids)
+        said = f"{shown}. Remedy: make each level a column of 0 and 1."
+        yield Fault("text", said, True, {"encode": "onehot"})
+
+
+def _asked_about(seen: pd.DataFrame, cleaning: Cleaning) -> pd.Series:
+    """Return which columns may be names of patients, or free text."""
+    many = (seen["kind"] == "text") & (seen["words"].map(len) > MANY_LEVELS)
+    return (many | seen["repeated"].astype(bool)) & ~seen.index.isin(cleaning.measured)
 
 
 def _dates(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     dates = seen.index[seen["kind"] == "dates"]
     if len(dates):
-        said = f"{_columns(dates)}: {listed(dates, _SHOWN)}"
-        why = " (or replace each date by a number, such as days since the first)"
-        yield _found("dates", said, {}, dates, why)
+        said = (
+            f"{_columns(dates)}: {listed(dates, _SHOWN)}. Write a number for each date, such as "
+            "days since the first."
+        )
+        yield Fault("dates", said, True, {}, [_drop(dates)])
 
 
 def _ids(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
-    """Columns that tell rows apart: the first whole one names them, the others are dropped."""
-    ids = seen[(seen["kind"] == "id") | seen["numbered"]]
-    if not len(ids):
-        return
-    whole = list(ids.index[ids["missing"] == 0])
-    naming = whole[:1] if cleaning.row_names is None else []
-    said = f"{_columns(ids)} with another entry in every row: {listed(ids.index, _SHOWN)}"
-    steps = {f"name the rows by {name!r}": {"row_names": name} for name in naming}
-    stops = bool((ids["kind"] == "id").any())
-    yield _found("id", said, steps, ids.index.difference(naming, sort=False), stops=stops)
+    """Columns that tell rows apart: words may name them, and numbers are a question."""
+    ids = seen[((seen["kind"] == "id") | seen["numbered"]) & ~seen.index.isin(cleaning.measured)]
+    words = [name for name in ids.index[ids["kind"] == "id"] if ids["missing"][name] == 0]
+    names = [str(n) for n in words if not _measured(seen["words"][n])][:1]
+    if names and cleaning.row_names is None:
+        said = f"1 column with another entry in every row: {names[0]}. Remedy: it names the rows."
+        yield Fault("id", said, True, {"row_names": names[0]})
+        ids = ids.drop(names)
+    if len(ids):
+        said = f"{_columns(ids)} with another entry in every row: {listed(ids.index, _SHOWN)}."
+        rest = list(map(str, ids.index))
+        answers: list[tuple[Settings, str]] = [({"measured": rest}, "(a measurement)"), _drop(rest)]
+        if cleaning.row_names is None and not names:
+            answers.insert(0, ({"row_names": rest[0]}, "(names of rows)"))
+        yield Fault("id", said, True, {}, answers)
+
+
+def _measured(words: dict[str, int]) -> bool:
+    """Whether words are numbers with a unit or another sign rather than names."""
+    return 2 * sum(bool(_MEASURED.fullmatch(word)) for word in words) >= len(words)
+
+
+def _groups(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Columns that repeat a patient, or free text."""
+    for name in seen.index[_asked_about(seen, cleaning)]:
+        values = rows.features[name].dropna()
+        count = values.nunique()
+        said = f"{name} has {count} different entries, repeated in {len(values)} rows."
+        answers: list[tuple[Settings, str]] = [_drop([name])]
+        encode = {} if cleaning.encode or seen["kind"][name] == "numbers" else {"encode": "onehot"}
+        what = "(a measurement)" if seen["kind"][name] == "numbers" else "(levels)"
+        answers.append(({"measured": [str(name)]} | encode, what))
+        if cleaning.groups is None and not seen["missing"][name]:
+            said += " If it is the same patient, a split must not part them."
+            answers.insert(0, ({"groups": str(name)}, "(its rows stay together)"))
+        yield Fault("groups", said, True, {}, answers)
 
 
 def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     constant = seen.index[seen["constant"] & (seen["kind"] != "empty")]
     if len(constant):
-        said = f"{_columns(constant)} with one value only: {listed(constant, _SHOWN)}"
-        yield _found("constant", said, {}, constant, stops=False)
+        said = f"{_columns(constant)} with one value only: {listed(constant, _SHOWN)}."
+        yield Fault("constant", f"{said} They contribute nothing.", False)
 
 
 def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -342,7 +445,7 @@ def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault
             copies[name] = known
     if copies:
         said = _told(pd.Series(copies), " with the same values as another")
-        yield Fault("equal", f"{said}. Copies share one effect (drop).", False, {})
+        yield Fault("equal", f"{said}. Copies share one effect (drop).", False)
 
 
 # --- the label column -----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A person's own table, from a file or a data frame, as a data set for a model."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,11 @@ from pandas.api import types
 from ardvark.common.validate import InputError, logger, named, nearest
 
 from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names
-from .columns import in_order, listed, profile, texts, tidied
+from .columns import in_order, listed, numbers, profile, texts, tidied
 from .dataset import Dataset
 from .faults import TableError, codes, examine, label_columns
-from .reading import read
+from .numerals import Marks
+from .reading import Reading, Sheet, opened, stem
 
 if TYPE_CHECKING:
     from .encoding import Encoder
@@ -42,6 +43,10 @@ class Table(Dataset):
         The features of all rows of the table, before they were encoded and filled.
     left_out : tuple of str
         How many rows were left out, and why.
+    marks : dict
+        How the numbers of columns of words are written (`columns.written`).
+    reading : Reading
+        How the file was read.
 
     Examples
     --------
@@ -65,14 +70,26 @@ class Table(Dataset):
     encoder: "Encoder" = field(kw_only=True)
     whole: pd.DataFrame = field(kw_only=True)
     left_out: tuple[str, ...] = field(default=(), kw_only=True)
+    marks: Mapping[str, Marks | None] = field(default_factory=dict, kw_only=True)
+    reading: Reading = field(default=Reading(), kw_only=True)
 
     @property
     def raw(self) -> pd.DataFrame:
         """The features of the rows, before they were encoded and filled."""
         return self.whole.loc[list(self.sample_names)]
 
-    def clean(self, rows: "pd.DataFrame | str | Path", sep: str | None = None) -> pd.DataFrame:
+    def clean(
+        self,
+        rows: "pd.DataFrame | str | Path",
+        sep: str | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        **reading: Any,
+    ) -> pd.DataFrame:
         """Return new rows as the numbers that a fit of this data predicts from.
+
+        Each row is read by itself, as the training rows were: what is in the others does not
+        matter. Names of rows may repeat, as visits of a patient do.
 
         Parameters
         ----------
@@ -80,6 +97,11 @@ class Table(Dataset):
             New rows, with the columns of the table; labels and other columns are not needed.
         sep : str, optional
             As for `table`.
+        names : sequence of str, optional
+            The columns to return, if not all are needed. Then the others may be missing.
+        **reading
+            `comment`, `header`, `sheet`, `transpose`, `labels`, `on`, as for `table`. Those that
+            are left out are as for the training table, but for `sheet` and `labels`.
 
         Returns
         -------
@@ -92,19 +114,27 @@ class Table(Dataset):
             A column is missing, a value is missing and nothing says how to fill it, or a column of
             numbers has text.
         """
-        frame = self.cleaning.features(distinct_names(_opened(rows, sep))[0])
+        usual = dataclasses.replace(self.reading, sep=sep, sheet=None, on=None)
+        if isinstance(rows, pd.DataFrame):
+            usual = dataclasses.replace(usual, transpose=False)
+        frame = opened(rows, dataclasses.replace(usual, **reading))
+        frame = self.cleaning.features(distinct_names(frame)[0], self.marks)
         columns = list(self.encoder.feature_names_in_)
+        if names is not None:
+            columns = [name for name in columns if name in self.encoder.sources(names)]
         lacking = [name for name in columns if name not in frame]
         if lacking:
+            what = "" if names is None else " that are needed"
             raise InputError(
-                f"the new rows lack {len(lacking)} of {len(columns)} columns: "
+                f"the new rows lack {len(lacking)} of {len(columns)} columns{what}: "
                 f"{listed(lacking)}. They need every column that the training table had, but for "
-                "the labels and the columns that were left out."
+                "the labels and the columns that were left out. If the file has a row for each "
+                "feature, transpose it."
             )
-        extra = frame.columns.difference([*columns, self.cleaning.target])
+        extra = frame.columns.difference([*self.encoder.feature_names_in_, self.cleaning.target])
         if len(extra):
             logger.info("columns that no training row has are not used: %s", listed(extra))
-        frame = frame[columns]
+        frame = self._as_numbers(frame[columns])
         if self.cleaning.drop_missing:
             whole = frame.notna().all(axis=1)
             if not whole.all():
@@ -112,7 +142,25 @@ class Table(Dataset):
             frame = frame[whole]
         if frame.empty:
             raise InputError("there are no new rows to predict.")
-        return self.encoder.transform(frame)
+        if names is None:
+            return self.encoder.transform(frame)
+        return self.encoder.some(frame)[list(names)]
+
+    def _as_numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with numbers where the training rows have them, or say which has none."""
+        found = frame.copy()
+        for name in frame.columns.difference(list(self.encoder.levels_)):
+            if not types.is_float_dtype(frame[name]):
+                marks = self.marks.get(str(name)) or Marks()
+                found[name] = numbers(frame[name], marks)
+                wrong = found[name].isna() & frame[name].notna()
+                if wrong.any():
+                    raise InputError(
+                        f"column {name!r} must contain numbers, written as in the training table, "
+                        f"but row {str(frame.index[wrong.to_numpy().argmax()])!r} has "
+                        f"{frame[name][wrong.to_numpy()].iloc[0]!r}."
+                    )
+        return found
 
     def apart(self, held: Any) -> "tuple[Table, Table]":
         """Return training and held-out rows; levels and fill values are of the training rows.
@@ -138,15 +186,35 @@ class Table(Dataset):
             if any(name in self.encoder.levels_ for name in missing.index):
                 rule += ", a word by the most frequent one"
             said.append(f"{missing.sum()} missing values were filled by {rule}: {shown}.")
-        suspect = codes(self.raw, self.cleaning)
-        return (*said, *([suspect] if suspect else []), *super().remarks)
+        return (*said, *super().remarks)
+
+    def _of_codes(self) -> list[str]:
+        """Return which numbers may stand for missing values, before these were filled."""
+        found = codes(self.raw, self.cleaning)
+        return [found] if found else []
+
+    def against(self, references: Mapping[str, str | None]) -> "Table":
+        """Return the table in which levels of text are compared with a reference.
+
+        Parameters
+        ----------
+        references : dict
+            The reference level by column; None is the first one.
+        """
+        levels = self.encoder.levels_
+        words = {**{name: levels[name][0] for name in references}, **self.cleaning.references}
+        words |= {name: level for name, level in references.items() if level is not None}
+        reference = tuple(f"{name}={level}" for name, level in words.items())
+        cleaning = dataclasses.replace(self.cleaning, reference=reference)
+        return _encoded(dataclasses.replace(self, cleaning=cleaning), _encoder(cleaning, self.raw))
 
 
 def _encoder(cleaning: Cleaning, features: pd.DataFrame) -> "Encoder":
     """Return what is learned on rows."""
     from .encoding import Encoder  # scikit-learn is imported where a table is read
 
-    return Encoder(cleaning.encode or "onehot", cleaning.impute).fit(features)
+    how = cleaning.encode or "onehot", cleaning.impute, cleaning.references
+    return Encoder(*how).fit(features)
 
 
 def _encoded(part: Table, encoder: "Encoder") -> Table:
@@ -159,7 +227,7 @@ def _encoded(part: Table, encoder: "Encoder") -> Table:
 
 def table(
     source: pd.DataFrame | str | Path,
-    target: str | None = None,
+    target: str | int | None = None,
     *,
     positive: str | None = None,
     classes: Sequence[str] = (),
@@ -169,7 +237,17 @@ def table(
     impute: Impute | None = None,
     row_names: str | None = None,
     na: Sequence[str] = (),
+    measured: Sequence[str] = (),
+    groups: str | None = None,
+    reference: Sequence[str] | Mapping[str, str] = (),
+    decimal: str | None = None,
     sep: str | None = None,
+    comment: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
+    transpose: bool = False,
+    labels: pd.DataFrame | str | Path | None = None,
+    on: str | None = None,
     name: str | None = None,
 ) -> Table:
     """Return the data set of a table: a data frame, or a CSV, Excel or Parquet file.
@@ -184,7 +262,7 @@ def table(
         A row for each sample. A file is CSV in UTF-8 (also .csv.gz), .xlsx or .parquet. The index
         of a frame names its rows, and so does a first column that has no name, or is called id,
         index, sample or row, if its entries all differ.
-    target : str
+    target : str or int
         The column of the labels. If it is left out, the error names the columns that may hold them.
     positive : str, optional
         The label of y = 1. All other labels are y = 0, even if there are several. By default y = 1
@@ -205,8 +283,31 @@ def table(
         The column of row names.
     na : sequence of str
         Further words or numbers that stand for a missing value: "?", "-999".
+    measured : sequence of str
+        What is a measurement although it looks like something else: columns that look like ids,
+        repeated patients or dates; and words that look like missing values, such as "None".
+    groups : str, optional
+        The column that says which rows belong together, such as those of a patient. It is not a
+        feature. Splits and folds keep the rows of a group on one side.
+    reference : sequence of str, or dict
+        The level that others of a text column are compared with: ["batch=plate1"].
+    decimal : {".", ","}, optional
+        The decimal mark of numbers that are written as words; the other one groups thousands. By
+        default it is that of the table, and a question where it is not clear.
     sep : str, optional
         The character between the fields of a CSV file, or "tab"; by default it is detected.
+    comment : str, optional
+        How lines begin that are no rows of the table: "#", "!".
+    header : bool, optional
+        False: the file has no names of columns, which are then x1, x2, ... True: it has.
+    sheet : str, optional
+        The sheet of an Excel file that has several.
+    transpose : bool
+        The file has a row for each feature, such as a gene, and a column for each sample.
+    labels : DataFrame or path, optional
+        Another table with the labels, and with further columns, of the samples.
+    on : str, optional
+        Its column that has the names of the samples.
     name : str, optional
         The name of the data set; by default that of the file.
 
@@ -265,9 +366,14 @@ def table(
     >>> av.problem("rfvm", data).X.shape
     (4, 2)
     """
-    frame = _opened(source, sep).copy()  # one block of numbers: far faster than one a column
+    reading = Reading(
+        sep=sep, comment=comment, header=header, sheet=sheet,
+        transpose=transpose, labels=labels, on=on,
+    )  # fmt: skip
+    read = opened(source, reading)
+    frame = pd.DataFrame(read).copy()  # one block of numbers: far faster than one a column
     what = "the table" if isinstance(source, pd.DataFrame) else str(source)
-    column, wrong = _label_column(frame, target, what)
+    column, wrong = _label_column(frame, None if target is None else str(target), what)
     names = [str(c) for c in distinct_names(frame)[0].columns]
     cleaning = Cleaning(
         target=column,
@@ -279,36 +385,29 @@ def table(
         impute=impute,
         row_names=None if row_names is None else named("column", row_names, names),
         na=_words("na", na),
+        measured=_words("measured", measured),
+        groups=None if groups is None else named("column", groups, names),
+        decimal=decimal,
+        reference=_references(reference),
     )
     cleaning = _row_names(cleaning, frame)
-    rows = cleaning.chosen(frame)
+    rows = cleaning.chosen(frame, read.sep if isinstance(read, Sheet) else None)
     faults = examine(rows, cleaning)
     if wrong or any(found.stops for found in faults):
         call = "frame" if isinstance(source, pd.DataFrame) else repr(str(source))
-        raise TableError(wrong or f"{what} cannot be used as it is.", rows, faults, cleaning, call)
+        first = wrong or f"{what} cannot be used as it is."
+        extra = {k: v for k, v in vars(reading).items() if v is not None and v is not False}
+        raise TableError(first, rows, faults, cleaning, call, extra)
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
     for found in faults:
         if found.heading in ("codes", "equal"):
             logger.warning("%s", found.text)
-        if found.heading == "id":
-            logger.info("%s (drop, or row_names)", found.text.partition(".")[0])
-    usual = "data" if isinstance(source, pd.DataFrame) else Path(source).name.partition(".")[0]
-    return _table(rows, cleaning, name or usual)
+    usual = "data" if isinstance(source, pd.DataFrame) else stem(source)
+    return _table(rows, cleaning, name or usual, dataclasses.replace(reading, labels=None))
 
 
 # --- the steps ------------------------------------------------------------------------------------
-
-
-def _opened(source: pd.DataFrame | str | Path, sep: str | None) -> pd.DataFrame:
-    """Return a table with names of rows that are distinct words."""
-    if isinstance(source, str | Path):
-        return read(source, sep)
-    if not isinstance(source, pd.DataFrame):
-        raise InputError(
-            f"a table is a data frame or the path of a file, got {type(source).__name__}."
-        )
-    return source
 
 
 def _label_column(frame: pd.DataFrame, target: str | None, what: str) -> tuple[str, str]:
@@ -325,10 +424,25 @@ def _label_column(frame: pd.DataFrame, target: str | None, what: str) -> tuple[s
         near = nearest(target, list(likely)) or nearest(target, names, 0.7 if likely else 0.5)
         guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         first = f"unknown label column {target!r}.{guess}"
-    if not likely:
-        raise InputError(f"{first} Known: {listed(names, 12)}.")
+    if not likely or _in_rows(frame):
+        more = f" Known: {listed(names, 12)}."
+        if len(names) == 1:
+            more += " Only one column was found: name the separator (sep)."
+        more += (
+            " If rows are genes and columns are samples, read it transposed: transpose=True "
+            "(--transpose). If labels are in another file: labels='clinical.tsv', on='sample' "
+            "(--labels clinical.tsv --on sample)."
+        )
+        raise InputError(first + more)
     shown = listed((f"{c} ({listed(words)})" for c, words in likely.items()), 6)
     return next(iter(likely)), f"{first} Columns that may hold labels: {shown}."
+
+
+def _in_rows(frame: pd.DataFrame) -> bool:
+    """Whether the table has features in its rows: a column of names, and numbers in all others."""
+    seen = profile(tidied(distinct_names(frame.head(200))[0]))
+    names = seen["kind"] == "id"
+    return bool(len(seen) > 2 and names.iloc[0] and (seen["kind"].iloc[1:] == "numbers").all())
 
 
 def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
@@ -340,13 +454,18 @@ def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
     plain = frame.index.name is None and types.is_integer_dtype(frame.index)
     if first != cleaning.target and first.casefold() in ROW_NAMES and plain:
         values = frame[first]
-        apart = not values.isna().any() and texts(values).is_unique
+        names = texts(values)
+        apart = not names.isna().any() and names.is_unique
+        measured = (numbers(values) % 1.0 > 0.0).any()
         what = f"column {first!r}" if first else "the first column, which has no name,"
-        if apart and (first == "" or not types.is_float_dtype(values)):
+        if apart and (first == "" or not measured):
             logger.info("%s is used as row names, not as a feature", what)
             return dataclasses.replace(cleaning, row_names=first)
         if first == "":
-            logger.info("%s is left out, because its entries are not all different", what)
+            logger.warning(
+                "%s is left out, because its entries are not all different. If rows of a patient "
+                "repeat, give the column a name, and that name as groups", what,
+            )  # fmt: skip
             return dataclasses.replace(cleaning, drop=(*cleaning.drop, ""))
     for name in cleaning.drop if plain else ():
         seen = profile(tidied(frame[[name]])).iloc[0]
@@ -356,15 +475,29 @@ def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
     return cleaning
 
 
-def _table(rows: Rows, cleaning: Cleaning, name: str) -> Table:
+def _references(given: Sequence[str] | Mapping[str, str]) -> tuple[str, ...]:
+    if isinstance(given, Mapping):
+        return tuple(f"{column}={level}" for column, level in given.items())
+    return _words("reference", given)
+
+
+def _check_references(cleaning: Cleaning, encoder: "Encoder") -> None:
+    """Refuse a reference that is no level of a text column."""
+    for column, level in cleaning.references.items():
+        known = encoder.levels_[named("text column", column, encoder.levels_)]
+        named(f"level of {column!r}", level, known)
+
+
+def _table(rows: Rows, cleaning: Cleaning, name: str, reading: Reading) -> Table:
     """Return the data set of chosen rows."""
     encoder = _encoder(cleaning, rows.features)
-    numbers = encoder.transform(rows.features)
+    _check_references(cleaning, encoder)
+    found = encoder.transform(rows.features)
     one, classes = _classes(cleaning, rows.labels)
     return Table(
-        numbers.to_numpy(),
+        found.to_numpy(),
         (rows.labels == one).to_numpy().astype(int),
-        tuple(numbers.columns),
+        tuple(found.columns),
         tuple(rows.features.index),
         classes,
         name,
@@ -372,6 +505,9 @@ def _table(rows: Rows, cleaning: Cleaning, name: str) -> Table:
         encoder=encoder,
         whole=rows.features,
         left_out=rows.left_out,
+        marks=rows.marks,
+        reading=reading,
+        groups=rows.groups,
     )
 
 

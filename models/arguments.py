@@ -1,6 +1,7 @@
 """What a user may pass as a model, a data set and a basis, and the errors for anything else."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 from ardvark.common.validate import InputError, matrix, named
 from ardvark.data import Dataset, load
+from ardvark.data.dataset import is_name
 
 from .always import encoded
 from .centres import drawn_rows
@@ -65,26 +67,28 @@ def refuse_covariates(spec: ModelSpec, there: bool, hypers: Mapping[str, Any]) -
         )
 
 
-def as_dataset(data: Any, y: Any, X: Any, always: Sequence[str] = ()) -> Dataset:
+def as_dataset(
+    data: Any, y: Any, X: Any, always: Sequence[str] = (), groups: Any = None
+) -> Dataset:
     """Return the data set given as a Dataset, a name, a pair (X, y), or X and y separately.
 
-    Text is encoded in the columns of a frame that are `always` in the model.
+    Text is encoded in the columns of a frame that are `always` in the model. `groups` says which
+    rows belong together: an array (N,), or the name of a column of a frame.
     """
     if X is not None:
         if data is not None:
             raise InputError("give X= and y=, or data, not both.")
         data = X
     if y is not None and data is not None and not isinstance(data, Dataset | str):
-        return _from_arrays(data, y, always)
+        return _from_arrays(data, y, always, groups)
     if y is not None:
         what = "no X was given" if data is None else "a data set has its own labels"
         raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
-    if X is None and isinstance(data, Dataset):
-        return data
-    if X is None and isinstance(data, str):
-        return load(data)
+    if X is None and isinstance(data, Dataset | str):
+        found = data if isinstance(data, Dataset) else load(data)
+        return found if groups is None else replace(found, groups=list(groups))
     if X is None and isinstance(data, tuple) and len(data) == 2:
-        return _from_arrays(*data, always)
+        return _from_arrays(*data, always, groups)
     if X is not None or hasattr(data, "shape"):
         raise InputError("X was given without y. Also give the labels, one for each row of X.")
     raise InputError(
@@ -93,7 +97,7 @@ def as_dataset(data: Any, y: Any, X: Any, always: Sequence[str] = ()) -> Dataset
     )
 
 
-def _from_arrays(X: Any, y: Any, always: Sequence[str]) -> Dataset:
+def _from_arrays(X: Any, y: Any, always: Sequence[str], groups: Any = None) -> Dataset:
     """Return the data set of arrays; of a frame that is none, report all that is wrong with it."""
     if always and not isinstance(X, pd.DataFrame):
         raise InputError(
@@ -102,14 +106,11 @@ def _from_arrays(X: Any, y: Any, always: Sequence[str]) -> Dataset:
         )
     if always and (found := encoded(X, y, always)):
         return found
-    try:
-        return Dataset.from_arrays(X, y)
-    except InputError:
-        if isinstance(X, pd.DataFrame) and isinstance(y, str):
-            from ardvark.data import table  # many files, for who has an error alone
+    if isinstance(X, pd.DataFrame) and is_name(y):
+        from ardvark.data import table  # it reports all that is wrong, and takes longer to import
 
-            table(X, y)  # its error reports more than the first thing that is wrong
-        raise
+        return table(X, y, groups=groups if isinstance(groups, str) else None)
+    return Dataset.from_arrays(X, y, groups=groups)
 
 
 def basis_centres(

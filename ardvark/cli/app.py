@@ -167,4 +167,10 @@ def run(command: Callable[[], Any], name: str) -> None:
         sys.exit(2)
     except OSError as error:  # a disk that is full, a folder that may not be written to
         typer.echo(f"{name}: {error}", err=True)
+        if ".pytensor" in str(error):
+            typer.echo(
+                "PyTensor keeps compiled code below the home folder, which cannot be written to. "
+                "Name another folder: PYTENSOR_FLAGS=base_compiledir=/tmp/pytensor",
+                err=True,
+            )
         sys.exit(2)

@@ -1,16 +1,39 @@
 """`ardvark choose`: which candidate is for a table, and whether any beats logistic regression."""
 
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ardvark.common.interrupt import last_words
-from ardvark.common.validate import pairs
+from ardvark.common.validate import InputError, pairs
 
 from . import tables
 from .arguments import typed, words
 from .studies import check_folder, dataset_of
+
+if TYPE_CHECKING:
+    from ardvark.data import Dataset
+
+
+_ABOUT = "choice.json"
+"""What the results in a folder are of."""
+
+
+def _check_data(folder: Path, rows: "Dataset") -> None:
+    """Refuse a folder that has the results of other data."""
+    file = folder / _ABOUT
+    if not file.exists():
+        return
+    try:
+        known = json.loads(file.read_text())["fingerprint"]
+    except (ValueError, KeyError, TypeError):  # damaged
+        known = ""
+    if known != rows.fingerprint:
+        raise InputError(
+            f"{folder} has the results of other data. Name another folder (--out), or delete it."
+        )
 
 
 @tables.takes_table
@@ -50,6 +73,7 @@ def choose(
     rows = dataset_of(data, table, ["choose", data], words(always))
     folder = out or Path("results") / f"choose-{rows.name}"
     check_folder(folder)
+    _check_data(folder, rows)
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     settings: dict[str, Any] = pairs(option, "--option")
     found = run(
@@ -64,7 +88,8 @@ def choose(
         **settings,
     )
     picture, report = found.plot().figure, page(found, typed())
+    about = {"data": rows.name, "fingerprint": rows.fingerprint, "command": typed()}
     files = {"choice.csv": found.table, "choice.png": picture, "choice.html": report}
-    write_files(folder, files)
+    write_files(folder, files | {_ABOUT: json.dumps(about, indent=1)})
     typer.echo(found.text())
     typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")

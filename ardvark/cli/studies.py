@@ -227,7 +227,8 @@ def dataset_of(
         for name in (n for n in always if "=" not in n):  # sex=male is there once it is encoded
             named("column", name, error.columns)
         wanted = error.mended.declared() if error.mended else {}
-        raise InputError(error.report(tables.mended_command(typed, wanted))) from None
+        command_line = tables.mended_command(typed, wanted)
+        raise InputError(error.report(command_line, tables.answer)) from None
 
 
 def _check_size(problem: "Problem", draws: float, folder: Path) -> None:

@@ -6,6 +6,7 @@ import inspect
 import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -27,8 +28,24 @@ Always = Annotated[
     _option(help="Columns that are always in the model, and never selected: age,sex,..."),
 ]
 
-LISTS = ("drop", "classes", "na")
+LISTS = ("drop", "classes", "na", "measured", "reference")
 """Arguments of `ardvark.table` that are lists of words."""
+READING = ("sep", "comment", "header", "sheet", "transpose", "labels", "on")
+"""Arguments of `ardvark.table` that are about the file: `predict` has them too."""
+Comment = Annotated[str | None, _option(help="How lines begin that are no rows: '#', '!'.")]
+Header = Annotated[
+    bool | None,
+    _option("--header/--no-header", help="Whether the first row names the columns."),
+]
+SheetName = Annotated[str | None, _option("--sheet", help="The sheet of an Excel file.")]
+Transpose = Annotated[
+    bool | None,
+    _option("--transpose/--no-transpose", help="A row for each gene, a column for each sample."),
+]
+Labels = Annotated[
+    Path | None, _option(help="Another table, with labels and more columns of the samples.")
+]
+On = Annotated[str | None, _option(help="The column of --labels that names the samples.")]
 
 
 def declared(
@@ -61,13 +78,40 @@ def declared(
         list[str] | None,
         _option(help="More words or numbers that stand for a missing value: ?,-999."),
     ] = None,
+    measured: Annotated[
+        list[str] | None,
+        _option(help="Columns and words that are measured, though they look like ids or missing."),
+    ] = None,
+    groups: Annotated[
+        str | None, _option(help="The column of the patient: a patient's rows stay together.")
+    ] = None,
+    reference: Annotated[
+        list[str] | None, _option(help="Levels that others are compared with: batch=plate1,...")
+    ] = None,
+    decimal: Annotated[
+        Literal[".", ","] | None, _option(help="The decimal mark; the other groups thousands.")
+    ] = None,
+    comment: Comment = None,
+    header: Header = None,
+    sheet: SheetName = None,
+    transpose: Transpose = None,
+    labels: Labels = None,
+    on: On = None,
 ) -> dict[str, Any]:
     """Return what was asked for, by the names of the arguments of `ardvark.table`."""
     given: dict[str, Any] = dict(locals())
     for name in LISTS:
         value = given[name]
         given[name] = words([value] if isinstance(value, str) else value)
-    return {name: value for name, value in given.items() if value}
+    return asked(given)
+
+
+def asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for, as it is stored: paths as words, in full."""
+    found = {k: v for k, v in given.items() if v or (k == "header" and v is False)}
+    if labels := found.get("labels"):
+        found["labels"] = str(Path(labels).resolve())
+    return found
 
 
 _OPTIONS = {
@@ -110,6 +154,8 @@ def flags(settings: Mapping[str, Any]) -> list[str]:
         word = _joined(value) if name in LISTS and value else str(value)
         if value is True:
             found.append(flag(name))
+        elif value is False:
+            found.append(f"--no-{name}")
         elif value:  # what begins with a hyphen would read as an option
             found += [f"{flag(name)}={word}"] if word.startswith("-") else [flag(name), word]
     return found
@@ -123,9 +169,9 @@ def mended_command(argv: Sequence[str], settings: Mapping[str, Any]) -> str:
     argv : sequence of str
         The command as it was typed, without the program's name.
     settings : dict
-        Arguments of `ardvark.table`. The separator of the command as typed stays.
+        Arguments of `ardvark.table`. What the command as typed says about the file stays.
     """
-    taken = {flag(name) for name in ARGUMENTS if name != "sep"}
+    taken = {flag(name) for name in ARGUMENTS if name not in READING}
     kept, skip = [], False
     for word in argv:
         option, equals, _ = word.partition("=")
@@ -134,6 +180,11 @@ def mended_command(argv: Sequence[str], settings: Mapping[str, Any]) -> str:
             continue
         kept.append(word)
     return shlex.join(["ardvark", *kept, *flags(settings)])
+
+
+def answer(settings: Mapping[str, Any]) -> str:
+    """Return settings as they are typed, quoted for a shell."""
+    return shlex.join(flags(settings))
 
 
 def _joined(values: Sequence[str]) -> str:

@@ -104,7 +104,7 @@ def test_labels_are_chosen(read, labels, settings, names, y):
         ("a,b,y\n", {}, "a header but no rows"),
         ('a,b,y\n1,"2,u\n3,4,v\n', {}, "a quote that is not closed"),
         ('a,"b,y\n1,2,u\n3,4,v\n', {}, "a quote that is not closed"),
-        ("a,b,y\n1,2,u\n3,4,v,5\n", {}, "Expected 3 fields in line 3, saw 4"),
+        ("a,b,y\n1,2,u\n3,4,v,5\n", {}, "rows have 4 fields, but the header has 3"),
         ("a,b,y\n1,2,u,\n3,4,v,\n", {}, "each row ends with a separator"),
         ("a,b,y\n1,2,u,3,4\n3,4,v,3,4\n", {}, "rows have 5 fields, but the header has 3"),
         ("a,a,y\n1,2,u\n3,4,v\n", {}, r"'a' \(again as 'a.2'\).*drop=\['a.2'\]"),
