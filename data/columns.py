@@ -10,7 +10,10 @@ from pandas.api import types
 
 from .numerals import Marks, are_boolean, decided, is_missing, kinds, number, words_of
 
-_MONTH = r"(jan|feb|mar|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*\.?"
+_MONTH = (
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|mrz|apr(il)?|may|mai|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|o[ck]t(ober)?|nov(ember)?|de[cz](ember)?)\.?"
+)
 _DATE = re.compile(
     r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ].*)?"
     r"|\d{1,2}([./-])\d{1,2}\2(\d{2}|\d{4})( .*)?"

@@ -107,6 +107,7 @@ class Table(Dataset):
         -------
         DataFrame (M, D)
             One column for each feature, one row for each new row, indexed by row name.
+            ``attrs["filled"]`` has for each row the columns in which a missing value was filled.
 
         Raises
         ------
@@ -142,9 +143,18 @@ class Table(Dataset):
             frame = frame[whole]
         if frame.empty:
             raise InputError("there are no new rows to predict.")
-        if names is None:
-            return self.encoder.transform(frame)
-        return self.encoder.some(frame)[list(names)]
+        filled = _filled(frame) if self.cleaning.impute else [""] * len(frame)
+        if any(filled):
+            missing = frame.isna().sum()
+            counts = (f"{name} ({n})" for name, n in missing[missing > 0].items())
+            logger.warning(
+                "%d missing values of new rows were filled by the %s of the training rows: %s",
+                missing.sum(), self.cleaning.impute, listed(counts, 12),
+            )  # fmt: skip
+        some = self.encoder.transform if names is None else self.encoder.some
+        found = some(frame) if names is None else some(frame)[list(names)]
+        found.attrs["filled"] = filled
+        return found
 
     def _as_numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows with numbers where the training rows have them, or say which has none."""
@@ -207,6 +217,13 @@ class Table(Dataset):
         reference = tuple(f"{name}={level}" for name, level in words.items())
         cleaning = dataclasses.replace(self.cleaning, reference=reference)
         return _encoded(dataclasses.replace(self, cleaning=cleaning), _encoder(cleaning, self.raw))
+
+
+def _filled(frame: pd.DataFrame) -> list[str]:
+    """Return for each row the columns without a value, in words."""
+    missing = frame.isna().to_numpy()
+    names = frame.columns.to_numpy(dtype=object)
+    return ["; ".join(map(str, names[row])) for row in missing]
 
 
 def _encoder(cleaning: Cleaning, features: pd.DataFrame) -> "Encoder":

@@ -1,6 +1,6 @@
 """A panel as a scikit-learn pipeline: its columns, and a logistic regression that is fitted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,8 @@ class Cleaned(TransformerMixin, BaseEstimator):
         The columns of the table that they are made of: age, sex.
     encode, impute, na
         As for `ardvark.table`.
+    marks : dict, optional
+        How numbers are written there (`data.columns.written`).
     """
 
     def __init__(
@@ -38,14 +40,15 @@ class Cleaned(TransformerMixin, BaseEstimator):
         encode: Any = "onehot",
         impute: Any = None,
         na: Sequence[str] = (),
+        marks: Mapping[str, Any] | None = None,
     ) -> None:
-        self.names, self.columns = names, columns
+        self.names, self.columns, self.marks = names, columns, marks
         self.encode, self.impute, self.na = encode, impute, na
 
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn levels and fill values anew from rows."""
         if set(self.columns) <= set(X):
-            rows = tidied(X[list(self.columns)], self.na)
+            rows = tidied(X[list(self.columns)], self.na, self.marks)
             self.encoder_ = Encoder(self.encode, self.impute).fit(rows)
         return self
 
@@ -65,7 +68,7 @@ class Cleaned(TransformerMixin, BaseEstimator):
             )
         if lacking:
             return X[list(self.names)]
-        rows = tidied(X[list(self.columns)], self.na)
+        rows = tidied(X[list(self.columns)], self.na, self.marks)
         return self.encoder_.some(rows).reindex(columns=list(self.names), fill_value=0.0)
 
 
@@ -95,10 +98,10 @@ def pipeline(
     model.n_features_in_, model.n_iter_ = len(names), np.zeros(1, dtype=int)
     steps: list[tuple[str, Any]] = [("columns", columns), ("logistic", model)]
     if isinstance(data, Table):
-        of = {made: name for name, some in data.encoder.columns().items() for made in some}
-        whence = list(dict.fromkeys(of.get(name, name) for name in names))
+        used = data.encoder.sources(names)
+        whence = [name for name in data.encoder.feature_names_in_ if name in used]
         how = data.cleaning
-        cleaned = Cleaned(list(names), whence, how.encode or "onehot", how.impute, how.na)
+        cleaned = Cleaned(list(names), whence, how.encode or "onehot", how.impute, how.na, data.marks)
         cleaned.encoder_ = data.encoder
         steps.insert(0, ("cleaned", cleaned))
     return Pipeline(steps)
