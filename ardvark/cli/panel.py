@@ -57,7 +57,11 @@ def panel(
     if size is not None:
         found = found.at(size)
     typer.echo(found.text())
-    tables: dict[str, Any] = {"panel-sizes.csv": found.table, "panel-folds.csv": found.chosen}
+    tables: dict[str, Any] = {
+        "panel-sizes.csv": found.table,
+        "panel-folds.csv": found.chosen,
+        "panel-performance.csv": found.performance,
+    }
     if found.size is not None:
         tables["panel.csv"] = found  # with its notes
     write_files(folder, tables)

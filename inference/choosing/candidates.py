@@ -20,6 +20,7 @@ import numpy as np
 import sklearn
 import xarray as xr
 from sklearn.dummy import DummyClassifier
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ardvark.common.validate import InputError, distinct, named, pairs
 from ardvark.data import Dataset
@@ -113,18 +114,23 @@ class Plain:
 
     asked: Given
 
-    def classifier(self, y: np.ndarray, seed: int) -> Any:
-        """Return what is fitted to training rows with labels y (N,)."""
+    def classifier(
+        self, y: np.ndarray, seed: int, groups: Sequence[str] | None = None
+    ) -> Any:
+        """Return what is fitted to training rows with labels y (N,), of groups or not."""
         if not isinstance(self.asked, str):
             return sklearn.clone(self.asked)
         if self.asked == SHARE:
             return DummyClassifier(strategy="prior")
-        return penalised(self.asked, y, seed)
+        return penalised(self.asked, y, seed, groups)
 
     def predict(self, train: Dataset, held: Dataset, seed: int, models: Models) -> Row:
         """Fit training rows and predict others; a probability may be exactly 0 in float64."""
         started = time.perf_counter()
-        fitted = self.classifier(train.y, seed).fit(train.X, train.y)
+        model = self.classifier(train.y, seed, train.groups)
+        takes = get_routing_for_object(model).consumes("fit", ("groups",))
+        more = {"groups": train.groups} if takes and train.groups is not None else {}
+        fitted = model.fit(train.X, train.y, **more)
         p = np.maximum(fitted.predict_proba(held.X), np.finfo(float).tiny)
         took = time.perf_counter() - started
         said = {"status": "finished", "reason": "", "seconds": took}

@@ -32,6 +32,8 @@ from .plots import CLEAR, picture
 
 NOTABLE = 0.5
 """Monte Carlo errors above this share of the standard error of a difference are told."""
+EVENTS = 3
+"""Rows of each class below which a fold is told to have few."""
 _NAME = 16  # characters of a name in the table
 
 
@@ -264,8 +266,8 @@ class Choice:
         return [f"Even {self.best} does not clearly predict better than {share}, a guess."]
 
     def _doubts(self) -> list[str]:
-        """Return what the computation lacks: fits that failed or ended early, and their noise."""
-        table, found = self.table, []
+        """Return what is lacking: events in a fold, fits that failed or ended early, and noise."""
+        table, found = self.table, [*self._few_events()]
         failed = table.loc[table["log_score"].isna(), "status"]
         if len(failed):
             more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
@@ -286,6 +288,20 @@ class Choice:
                 "Raise ess and limit."
             )
         return found
+
+    def _few_events(self) -> list[str]:
+        """Return a warning if a fold holds out fewer than `EVENTS` rows of a class."""
+        counts = np.array([
+            [np.bincount(self.y[column == k], minlength=2).min() for k in range(column.max() + 1)]
+            for column in self.folds.T
+        ])  # fmt: skip
+        few = int((counts < EVENTS).sum())
+        if not few:
+            return []
+        return [
+            f"{few} of {counts.size} folds hold out fewer than {EVENTS} rows of a class (the "
+            f"fewest {counts.min()}): their scores say little. Take fewer folds, or repeats."
+        ]
 
     def _is_noisy(self, name: str) -> bool:
         """Whether the noise of a candidate's draws may decide whether it is the best."""

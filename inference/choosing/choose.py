@@ -34,6 +34,7 @@ def choose(
     *,
     candidates: Iterable[str] | Mapping[str, Given] | None = None,
     always: Sequence[str] = (),
+    groups: Any = None,
     folds: int = 5,
     repeats: int = 1,
     method: str = "exact",
@@ -64,6 +65,9 @@ def choose(
     always : sequence of str
         Columns that are always in the models of the zoo, as for `ardvark.problem`. For the plain
         classifiers they are features as others are.
+    groups : array (N,), or the name of a column of a frame, optional
+        Which rows belong together, such as visits of a patient: folds keep them together, and so
+        do the inner folds that choose a penalty. A table may have them already.
     folds, repeats : int
         Number of folds, and of partitions into so many folds. Classes are spread evenly.
     method : str
@@ -109,7 +113,7 @@ def choose(
     data: 3 candidates, 40 rows, each held out once in 5 folds
     ...
     """
-    dataset = as_dataset(data, y, None)
+    dataset = as_dataset(data, y, None, groups=groups)
     _check(dataset, folds, repeats)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     own = {**(IN_A_FOLD if method.casefold() == "exact" else {}), **options}
@@ -118,7 +122,7 @@ def choose(
         if isinstance(candidate, Zoo):  # what is wrong with it is said before anything runs
             plan = registry.prepare(method, candidate.problem(dataset), own, sampling)
             asked[name] = replace(candidate, plan=plan.on(processes))
-    held = partitions(dataset.y, folds, repeats, random_seed)
+    held = partitions(dataset.y, folds, repeats, random_seed, dataset.groups)
     folder = None if out is None else Path(out)
     refits = Refits(dataset, asked, held, random_seed, folder)
     keys = list(product(range(len(held)), asked))

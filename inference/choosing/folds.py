@@ -7,18 +7,17 @@ Each piece is a small file as it ends, so that a run that was killed goes on whe
 """
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 import numpy as np
-from sklearn.model_selection import RepeatedStratifiedKFold
 
 from ardvark.common.pieces import Pieces
 from ardvark.common.store import identity
 from ardvark.data import Dataset, Table
+from ardvark.data.groups import folds_of
 
 from ..fits.datatree import replacing
 from .candidates import Candidate, Row
@@ -27,18 +26,16 @@ Key = tuple[str, int]
 """The name of a candidate, and the number of the fold that it does without."""
 
 
-def partitions(y: np.ndarray, folds: int, repeats: int, seed: int) -> list[np.ndarray]:
+def partitions(
+    y: np.ndarray, folds: int, repeats: int, seed: int, groups: Sequence[str] | None = None
+) -> list[np.ndarray]:
     """Return which rows (N,) each fold holds out; those of the second repeat follow the first's.
 
-    Sizes of folds differ by at most one, and so do the numbers of rows of a class. More repeats
-    keep the first ones.
+    Sizes of folds differ by at most one, and so do the numbers of rows of a class, unless rows
+    belong to groups, which stay together. More repeats keep the first ones.
     """
     state = int(np.random.SeedSequence(seed).generate_state(1)[0])
-    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=state)
-    with warnings.catch_warnings():
-        # a class may have fewer rows than there are folds: each training set still has some
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return [np.isin(np.arange(len(y)), held) for _, held in splitter.split(y, y)]
+    return folds_of(y, groups, folds, repeats, state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,4 +107,6 @@ class Refits(Pieces[Key, Row]):
         cleaning = data.cleaning.declared() if isinstance(data, Table) else None
         rows = np.flatnonzero(self.held[fold]).tolist()
         decides = [data.fingerprint, cleaning, self.asked[name].settings, rows, self._seed(fold)]
+        if data.groups is not None:  # inner folds keep them together
+            decides.append(list(data.groups))
         return self.folder / f"{identity(decides)}.pkl"

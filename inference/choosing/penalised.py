@@ -1,15 +1,16 @@
 """Logistic regression with a penalty that an inner cross-validation chooses, by log score."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from ardvark.common.validate import InputError
+from ardvark.data.groups import inner_folds
 
 from ..scoring.scaler import Scaler
 
@@ -50,8 +51,12 @@ class Penalised(LogisticRegressionCV):
         return self
 
 
-def penalised(word: str, y: np.ndarray, seed: int) -> Pipeline:
+def penalised(
+    word: str, y: np.ndarray, seed: int, groups: Sequence[str] | None = None
+) -> Pipeline:
     """Return the classifier of a word in `PENALISED`, for training rows with labels y (N,).
+
+    The inner folds keep `groups` of rows together.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def penalised(word: str, y: np.ndarray, seed: int) -> Pipeline:
         raise InputError("there is one row of a class, and a penalty needs an inner fold.")
     regression = Penalised(
         **PENALISED[word],
-        cv=StratifiedKFold(inner, shuffle=True, random_state=seed),
+        cv=inner_folds(y, groups, inner, seed),
         scoring="neg_log_loss",
         max_iter=STEPS,
         random_state=seed,

@@ -94,11 +94,25 @@ class Scores:
         By the full posterior.
     draws, formula : array (M, sizes)
         By submodels of each size: averaged over the draws' projections, and by the formula.
+    y : array (M,)
+        The labels.
     """
 
     full: np.ndarray
     draws: np.ndarray
     formula: np.ndarray
+    y: np.ndarray
+
+    def probability(self, at: int | None = None) -> np.ndarray:
+        """Return P(y = 1) (M,) by the full posterior, or by the formula of a size at a place."""
+        right = np.exp(self.full if at is None else self.formula[:, at])
+        return np.where(self.y == 1, right, 1.0 - right)
+
+    @classmethod
+    def together(cls, parts: "Sequence[Scores]") -> "Scores":
+        """Return those of all rows of some parts."""
+        names = ("full", "draws", "formula", "y")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def scored(
@@ -135,11 +149,16 @@ def scored(
         submodel, A = known.submodel(features), design(there.X[:, features], there.C)
         draws.append(log_scores(rows.y, submodel.probability(A)))
         formula.append(log_scores(rows.y, special.expit(A @ submodel.formula)))
-    return Scores(log_scores(rows.y, full), np.stack(draws, axis=1), np.stack(formula, axis=1))
+    stacked = np.stack(draws, axis=1), np.stack(formula, axis=1)
+    return Scores(log_scores(rows.y, full), *stacked, rows.y)
 
 
-def partition(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
+def partition(
+    y: np.ndarray, folds: int, seed: int, groups: Sequence[str] | None = None
+) -> np.ndarray:
     """Return the fold (N,) of each row; each has its share of both classes.
+
+    Rows of a group are in one fold, and then the shares are as near as groups allow.
 
     Raises
     ------
@@ -152,9 +171,15 @@ def partition(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
             f"folds must be from 2 to {fewest}, the number of rows of the smaller class, so that "
             f"each fold has both classes; got {folds!r}."
         )
+    fold = np.empty(len(y), dtype=int)
+    if groups is not None:
+        from ardvark.data.groups import folds_of
+
+        for k, held in enumerate(folds_of(y, groups, folds, 1, seed)):
+            fold[held] = k
+        return fold
     rng = np.random.default_rng(seed)
     order = np.concatenate([rng.permutation(np.flatnonzero(y == label)) for label in (0, 1)])
-    fold = np.empty(len(y), dtype=int)
     fold[order] = np.arange(len(y)) % folds
     return fold
 

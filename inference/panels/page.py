@@ -22,6 +22,11 @@ _NOTES = {
         "choose the feature; 'or instead' lists correlated features that keep at least 80 % of "
         "what the member adds."
     ),
+    "Performance": (
+        "Rows that were not seen: those of the folds, each without its fold, and those left out of "
+        "the fit. The panel predicts by its one formula. Calibration: slope 1 and intercept 0 are "
+        "right; a slope below 1 is too sure. Each with its standard error."
+    ),
     "Sizes": (
         "'to the posterior' is the difference of log scores with its standard error. 'formula' is"
         " the log score of the one formula of the coefficients, without an average over draws. "
@@ -29,6 +34,13 @@ _NOTES = {
         "{left_out}"
     ),
     "Chosen in the folds": ("The share of folds that choose the feature, in panels of each size."),
+}
+_HEADINGS = {
+    "AUC": "auc",
+    "Brier": "brier",
+    "log score": "log_score",
+    "calibration intercept": "intercept",
+    "slope": "slope",
 }
 _CHOSEN = 20  # features in the last table
 
@@ -44,7 +56,8 @@ def panel_page(panel: Panel, command: str) -> str:
     )
     about = {"towards": repr(classes[1]), "size": panel.size, "left_out": _left_out(panel)}
     about["unit"] = direction(panel.problem)["unit"]
-    tables = {"Sizes": _sizes(panel), "Chosen in the folds": _chosen(panel)}
+    tables = {"Performance": _performance(panel)}
+    tables |= {"Sizes": _sizes(panel), "Chosen in the folds": _chosen(panel)}
     if panel.size is not None:
         tables = {"Members": _members(panel)} | tables
     return answer(
@@ -78,6 +91,22 @@ def _members(panel: Panel) -> pd.DataFrame:
             **beside(str(name)),
         }
         for name, row in panel.coefficients.iterrows()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _performance(panel: Panel) -> pd.DataFrame:
+    def told(row: pd.Series, name: str) -> str:
+        error = row[f"{name}_se"]
+        return "" if pd.isna(row[name]) else f"{row[name]:.3f} ± {error:.3f}"
+
+    rows = {
+        f"{who}, {where}": {
+            "rows": f"{row['rows']:.0f}",
+            "events": f"{row['events']:.0f}",
+            **{heading: told(row, name) for heading, name in _HEADINGS.items()},
+        }
+        for (who, where), row in panel.performance.iterrows()
     }
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -41,7 +41,7 @@ from ..methods import registry
 from ..samplers.exact import method as exact
 from ..target.sampling import Sampling
 from .evaluation import Predictions, Scores, partition, scored
-from .result import Panel, in_posterior
+from .result import EVENTS, Panel, in_posterior
 from .search import search
 
 LARGEST = 20
@@ -125,7 +125,8 @@ def panel(
         )
     wanted = _sizes(sizes, problem.D)
     plan = _plan(problem, fit, random_seed, progressbar)
-    fold = partition(problem.y, whole("folds", folds, 2), plan.sampling.seed)
+    folds = whole("folds", folds, 2)
+    fold = partition(problem.y, folds, plan.sampling.seed, problem.data.groups)
     known = Predictions.of(problem, fit)
     path = search(known.clusters, known.X, wanted[-1], known.always)
     left_out = None if test is None else scored(problem, fit, test, path, wanted, known)
@@ -158,6 +159,9 @@ def panel(
         path=tuple(path),
         predictions=known,
         effects=in_posterior(problem, fit),
+        scores={"folds": Scores.together([scores[name] for name in parts])}
+        | ({} if left_out is None else {"left out": left_out}),
+        few_events=tuple(n for n in parts if np.bincount(scores[n].y, minlength=2).min() < EVENTS),
     )
 
 
@@ -167,13 +171,13 @@ def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
     The error of a mean is the standard deviation over rows, divided by the square root of their
     number; of a difference, that of the rows' own differences. It is NaN for one row.
     """
-    full = np.concatenate([s.full for s in scores])
-    draws, formula = (np.concatenate([getattr(s, n) for s in scores]) for n in ("draws", "formula"))
+    of = Scores.together(scores)
+    full, draws, formula = of.full, of.draws, of.formula
     top = int(draws.mean(0).argmax())
     best = full if full.mean() >= draws[:, top].mean() else draws[:, top]
     columns = {"log_score": draws.mean(0)}
-    for names, of in ((("difference", "se"), full), (("to_best", "to_best_se"), best)):
-        apart = draws - of[:, None]
+    for names, other in ((("difference", "se"), full), (("to_best", "to_best_se"), best)):
+        apart = draws - other[:, None]
         columns |= dict(zip(names, (apart.mean(0), _error(apart)), strict=True))
     table = pd.DataFrame(columns | {"formula": formula.mean(0)}, index=pd.Index(sizes, name="size"))
     table.attrs = {"full": float(full.mean()), "rows": len(full)}

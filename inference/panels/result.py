@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ from ardvark.models import Problem
 from ..fits.datatree import replacing
 from ..fits.effects import effects
 from ..fits.selection import direction
-from .evaluation import Predictions, Submodel
+from .evaluation import Predictions, Scores, Submodel
+from .performance import performance
 from .projection import RIDGE
 from .search import divergences
 from .text import Words
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 NEAREST, RELATED, KEPT = 50, 0.3, 0.8
 """Alternatives are looked for among so many features, those with the largest absolute correlation
 with the member; it must be this large; and this share of what the member adds must be kept."""
+EVENTS = 3
+"""Rows of each class below which a fold is told to have few."""
 POSTERIOR = {"effect": "posterior_effect", "low": "posterior_low", "high": "posterior_high"}
 """Columns of `ardvark.effects`, and what they are called beside a panel's coefficients."""
 
@@ -67,6 +71,10 @@ class Panel:
         The problem that was fitted.
     effects : pandas.DataFrame
         The effect of each column in the full posterior, of which `coefficients` has the panel's.
+    scores : dict of Scores
+        Log probabilities of labels in the "folds", and of the rows "left out", if any were.
+    few_events : tuple of str
+        The folds with fewer than three rows of a class.
 
     Examples
     --------
@@ -102,6 +110,8 @@ class Panel:
     path: tuple[int, ...] = field(repr=False)
     predictions: Predictions = field(repr=False)
     effects: pd.DataFrame = field(repr=False)
+    scores: Mapping[str, Scores] = field(repr=False)
+    few_events: tuple[str, ...] = ()
 
     def at(self, size: int) -> "Panel":
         """Return the panel of another size.
@@ -205,6 +215,26 @@ class Panel:
         return [(names[member], names[near[i]], float(r[near[i]]), float(kept[i])) for i in good]
 
     @property
+    def performance(self) -> pd.DataFrame:
+        """What a paper says of the panel, and of the full posterior beside it.
+
+        One row for each of them and for the `folds`, in which every row is predicted without its
+        fold, and the rows `left out` of the fit: `rows`, `events` (y = 1), and `auc`, `brier`,
+        `log_score`, `intercept` and `slope` of the calibration, each with its standard error
+        (``help("ardvark.inference.panels.performance")``). The panel predicts by its one formula.
+        """
+        known = list(self.table.index)
+        found = {}
+        for where, scores in self.scores.items():
+            places = {"the full posterior": None}
+            if self.size in known:
+                places = {f"size {self.size}": known.index(self.size)} | places
+            for who, at in places.items():
+                found[who, where] = performance(scores.y, scores.probability(at))
+        frame = pd.DataFrame.from_dict(found, orient="index")
+        return frame.rename_axis(["prediction", "of"]).astype({"rows": int, "events": int})
+
+    @property
     def members(self) -> pd.DataFrame:
         """The members with all that is known of them.
 
@@ -280,6 +310,8 @@ class Panel:
             self.coefficients if told else None,
             self.selected_by_p_active,
             self.not_converged,
+            self.performance,
+            self.few_events,
         )
 
     def __repr__(self) -> str:

@@ -43,6 +43,8 @@ class Words:
     coefficients: pd.DataFrame | None
     selected_by_p_active: tuple[str, ...] | None
     not_converged: tuple[str, ...]
+    performance: pd.DataFrame
+    few_events: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return sizes, members and what selection by P(effect) gives."""
@@ -57,8 +59,21 @@ class Words:
         """Return what was found, what selection by P(effect) gives, and what is to be doubted."""
         which = ", ".join(self.not_converged)
         doubts = [f"Refits that have not converged, so doubt their scores: {which}."]
-        known = [*self._formula(), *self._left_out(), *(doubts if which else [])]
+        known = [*self._performance(), *self._formula(), *self._left_out()]
+        known += doubts if which else []
+        if self.few_events:
+            known.append(f"Fewer than three rows of a class in {listed(self.few_events, 8)}.")
         return [self._first(), self._by_p_active(), *known]
+
+    def _performance(self) -> list[str]:
+        """Return what a paper says of the panel, else of the full posterior: a line for all rows."""
+        who = str(self.performance.index[0][0])
+        told = []
+        for where, row in self.performance.loc[who].iterrows():
+            numbers = {"AUC": "auc", "Brier score": "brier", "calibration slope": "slope"}
+            said = ", ".join(f"{w} {_number(row, n)}" for w, n in numbers.items() if row[n] == row[n])
+            told.append(f"{who}, {where}: {said}")
+        return [f"{'; '.join(told)}."] if told else []
 
     def _formula(self) -> list[str]:
         """Return how the formula of the coefficients predicts, without an average over draws."""
@@ -153,6 +168,11 @@ def measured(of: Mapping[Any, Any] | pd.Series, name: str) -> str:
     """Return a number by its name, with its standard error where there is one."""
     error = of[f"{name}_se"]
     return f"{of[name]:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
+
+
+def _number(of: pd.Series, name: str) -> str:
+    error = of[f"{name}_se"]
+    return f"{of[name]:.2f}" + ("" if np.isnan(error) else f" ± {error:.2f}")
 
 
 def _filled(words: str, most: int) -> list[str]:

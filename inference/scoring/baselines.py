@@ -60,9 +60,11 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
+
+    from ardvark.data.groups import inner_folds
 
     from .scaler import Scaler
 
@@ -70,7 +72,7 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
     found = {"majority": _majority(train, test)}
     if folds < 2:
         return found
-    inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    inner = inner_folds(train.y, train.groups, folds, seed)
     models = {
         "L1 logistic": LogisticRegression(
             l1_ratio=1.0,

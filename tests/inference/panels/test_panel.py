@@ -133,8 +133,9 @@ def test_a_search_outside_the_folds_looks_better_than_it_is():
 
 def test_differences_and_errors_by_hand():
     """Four rows in two folds: means, and standard deviations over rows of paired differences."""
-    a = Scores(np.array([-1.0, -2.0]), np.array([[-3.0, -1.0], [-2.0, -1.0]]), -np.ones((2, 2)))
-    b = Scores(np.array([-1.0, 0.0]), np.array([[-1.0, -1.0], [-2.0, -2.0]]), -np.ones((2, 2)))
+    y = np.array([0, 1])
+    a = Scores(np.array([-1.0, -2.0]), np.array([[-3.0, -1.0], [-2.0, -1.0]]), -np.ones((2, 2)), y)
+    b = Scores(np.array([-1.0, 0.0]), np.array([[-1.0, -1.0], [-2.0, -2.0]]), -np.ones((2, 2)), y)
     found = tabulated([a, b], [0, 3])
     assert found.attrs == {"full": -1.0, "rows": 4}
     assert found["log_score"].tolist() == [-2.0, -1.25]
@@ -145,7 +146,7 @@ def test_differences_and_errors_by_hand():
     assert found["to_best"].equals(found["difference"].rename("to_best"))
     assert found["formula"].tolist() == [-1.0, -1.0]
     # the second size is now better than the full posterior, and is what the first is compared with
-    worse = tabulated([Scores(s.full - 1.0, s.draws, s.formula) for s in (a, b)], [0, 3])
+    worse = tabulated([Scores(s.full - 1.0, s.draws, s.formula, y) for s in (a, b)], [0, 3])
     np.testing.assert_allclose(worse["to_best"], [-0.75, 0.0])
     np.testing.assert_allclose(worse["to_best_se"], [np.std([2, 1, 0, 0], ddof=1) / 2, 0.0])
 
