@@ -81,7 +81,7 @@ def written(
     frame, na
         As for `tidied`.
     text : collection of str
-        Columns that are text, whatever is in them.
+        Columns that are text, if they are not all numbers.
     sep, decimal : str, optional
         As for `numerals.decided`.
     """
@@ -95,10 +95,12 @@ def written(
                 if isinstance(cell, str | bool | np.bool_) and not is_missing(cell)
             }
     evidence = set().union(*map(kinds, words.values())) if words else set()
-    return {
-        name: Marks(text=True) if name in text else decided(own, evidence, sep, decimal)
-        for name, own in words.items()
-    }
+    found = {name: decided(own, evidence, sep, decimal) for name, own in words.items()}
+    for name in set(text) & set(found):
+        marks = found[name]
+        if marks is None or any(np.isnan(number(word, marks)) for word in words[name]):
+            found[name] = Marks(text=True)
+    return found
 
 
 def _may_be_number(word: str) -> bool:

@@ -17,7 +17,7 @@ _CODES = np.array(
         for size in range(1, 7)
         for tenths in (1, 10)
         for sign in (1, -1)
-        if size > tenths > 1 or tenths == 1
+        if tenths == 1 or size > 1
     )
 )
 

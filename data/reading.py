@@ -234,7 +234,7 @@ def read(path: str | Path, how: Reading | None = None) -> Sheet:
     elif kind in PARQUET:
         frame = _sheet(_foreign(path, "a Parquet", lambda: pd.read_parquet(path)), None)
     else:
-        lines = _lines(path, how.comment)
+        lines = _lines(path, how)
         sep = sep or _separator(lines)
         frame = _sheet(_named(_records(lines, sep, path), how, path, sep), sep)
     if frame.empty:
@@ -286,7 +286,7 @@ def _in_header(cell: object) -> Any:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _lines(path: Path, comment: str | None) -> str:
+def _lines(path: Path, how: Reading) -> str:
     """Return the file's text without comments; refuse a file that is not text."""
     content = path.read_bytes()
     try:
@@ -305,10 +305,10 @@ def _lines(path: Path, comment: str | None) -> str:
             f"{path} is not text, because it contains zero bytes. Save it as 'CSV UTF-8'."
         )
     text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
-    if comment:
-        kept = [line for line in text.split("\n") if not line.startswith(comment)]
+    if how.comment:
+        kept = [line for line in text.split("\n") if not line.startswith(how.comment)]
         text = "\n".join(kept).lstrip("\n")
-    elif text[:1] in tuple(MARKS):
+    elif text[:1] in tuple(MARKS) and not how.header:
         _refuse_comments(text, path)
     if not text.strip():
         raise InputError(f"{path} is empty; expected a header and one row for each sample.")
@@ -320,10 +320,12 @@ def _refuse_comments(text: str, path: Path) -> None:
     mark, lines = text[0], text.rstrip("\n").split("\n")
     rows = [line for line in lines if not line.startswith(mark)]
     sep = _separator("\n".join(rows))
-    if not rows or lines[0].count(sep) != rows[-1].count(sep):
+    alone = len(rows) == len(lines) - 1 and not lines[0][1:2].isspace()
+    if not (alone and lines[0].count(sep) == rows[-1].count(sep)):
         raise InputError(
-            f"{path} begins with lines that start with {mark!r}. If they are comments, and no rows "
-            f"of the table, say so: comment={mark!r} (--comment '{mark}')."
+            f"{path} begins with a line that starts with {mark!r}. If such lines are comments, and "
+            f"no rows of the table, say so: comment={mark!r} (--comment '{mark}'). If the first "
+            "one is the header: header=True (--header)."
         )
 
 

@@ -212,7 +212,7 @@ class Table(Dataset):
             The reference level by column; None is the first one.
         """
         levels = self.encoder.levels_
-        words = {**{name: levels[name][0] for name in references}, **self.cleaning.references}
+        words = {name: levels[name][0] for name in references} | self.cleaning.references
         words |= {name: level for name, level in references.items() if level is not None}
         reference = tuple(f"{name}={level}" for name, level in words.items())
         cleaning = dataclasses.replace(self.cleaning, reference=reference)

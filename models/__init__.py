@@ -18,7 +18,7 @@ from pytensor import config
 from ardvark.common.validate import logger
 from ardvark.data import Dataset
 
-from .always import columns_of, features_of, listed, standardization
+from .always import columns_of, compared, features_of, listed, standardization
 from .arguments import (
     as_dataset,
     basis_centres,
@@ -110,7 +110,8 @@ def problem(
         Normal(0, covariate_sd) each, per standard deviation of the column. They are outside of the
         kernel, never selected and never counted as active; features are judged beside them. The
         data must have names: a frame, a Dataset, a table. A text column of a frame has a covariate
-        for each of its levels, or for the second of two.
+        for each of its levels but one, the reference: the first, or what the table says
+        (`ardvark.table(..., reference=["batch=plate1"])`). Their effects are against it.
     **hypers
         Hyperparameters of the model. Those left out take their defaults; scales are computed from
         the sizes of the data (`Problem.describe` shows them).
@@ -140,7 +141,7 @@ def problem(
     spec = ZOO[model_named(ZOO, model, data)]
     asked = hypers_asked(ZOO, spec, hypers)
     names_always = listed(always)
-    dataset = as_dataset(data, y, X, names_always)
+    dataset = compared(as_dataset(data, y, X, names_always), names_always)
     columns = columns_of(dataset, names_always) if names_always else ()
     refuse_covariates(spec, bool(columns), hypers)
     center, scale, covariates = standardization(dataset, standardize, columns)

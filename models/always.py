@@ -125,6 +125,21 @@ def encoded(frame: pd.DataFrame, y: Any, always: Sequence[str]) -> Dataset | Non
     return table(whole, target, encode="onehot")
 
 
+def compared(data: Dataset, always: Sequence[str]) -> Dataset:
+    """Return a data set in which text columns that are always in have a reference level.
+
+    It is the one that the table asked for, or the first. A column for each level beside an
+    intercept would be one too many: none of their odds ratios could be quoted.
+    """
+    from ardvark.data import Table
+
+    if not isinstance(data, Table) or data.cleaning.encode == "ordinal":
+        return data
+    text = data.encoder.levels_
+    whole = {name: None for name in always if name in text and len(text[name]) > 2}
+    return data.against(whole) if whole.keys() - data.cleaning.references else data
+
+
 def columns_of(data: Dataset, always: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a data set that the names mean: of a text column, one for each level.
 

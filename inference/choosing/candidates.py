@@ -29,7 +29,7 @@ from ardvark.models import ZOO, Problem, problem
 from ..checks.sharing import Models, Sharing
 from ..fits.chains import mcse
 from ..methods import run
-from ..methods.prediction import log_probabilities, predicted_draws
+from ..methods.prediction import log_probabilities, predicted_draws, rows_of
 from ..methods.registry import Plan
 from ..target.backend import FitFailed
 from .penalised import PENALISED, penalised
@@ -76,11 +76,12 @@ class Zoo:
         tree = run.compute(self.plan.of(own, seed), selection=False)
         if tree.attrs["status"] == "failed":
             raise FitFailed(tree.attrs["reason"])
+        rows = rows_of(own.data, held, own.always)[0]
         return {
             "status": tree.attrs["status"],
             "reason": str(tree.attrs["reason"]),
             "seconds": float(tree.attrs.get("seconds_run", 0.0)),
-            "log_p": log_probabilities(own, tree, held.X),
+            "log_p": log_probabilities(own, tree, rows),
             "error": monte_carlo_error(own, tree, held),
         }
 
@@ -96,7 +97,7 @@ def monte_carlo_error(problem: Problem, tree: xr.DataTree, held: Dataset) -> flo
     To first order sum_n log mean_s p_sn moves as the mean over draws s of sum_n p_sn / p_n, where
     p_n is the mean; so errors that rows share are counted as such.
     """
-    ones = predicted_draws(problem, tree, held.X)  # (chain, draw, M)
+    ones = predicted_draws(problem, tree, held)  # (chain, draw, M)
     p = np.maximum(np.where(held.y == 1, ones, 1.0 - ones), np.finfo(float).tiny)
     relative = (p / p.mean(axis=(0, 1))).sum(axis=-1, keepdims=True)
     return float(np.nan_to_num(mcse(relative, "mean")[0]))

@@ -16,6 +16,7 @@ from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.common.writer import one_writer
 from ardvark.data import Dataset
+from ardvark.models.always import compared
 from ardvark.models.arguments import as_dataset
 
 from ..methods import registry
@@ -113,7 +114,8 @@ def choose(
     data: 3 candidates, 40 rows, each held out once in 5 folds
     ...
     """
-    dataset = as_dataset(data, y, None, groups=groups)
+    kept = [always] if isinstance(always, str) else list(always)
+    dataset = compared(as_dataset(data, y, None, kept, groups), kept)
     _check(dataset, folds, repeats)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     own = {**(IN_A_FOLD if method.casefold() == "exact" else {}), **options}
