@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from .numerals import Marks, are_boolean, decided, is_missing, kinds, number, words_of
+from .numerals import Marks, are_boolean, decided, is_missing, kinds, number, plain_numbers, words_of
 
 _MONTH = (
     r"(jan(uary)?|feb(ruary)?|mar(ch)?|mrz|apr(il)?|may|mai|june?|july?|aug(ust)?|sept?(ember)?"
@@ -89,13 +89,11 @@ def written(
     for name, kind in frame.dtypes.items():
         if not (_is_number(kind) or _is_time(kind)):
             cells = words_of(without(frame[name], na))
-            words[str(name)] = {
-                str(cell)
-                for cell in cells
-                if isinstance(cell, str | bool | np.bool_) and not is_missing(cell)
-            }
-    evidence = set().union(*map(kinds, words.values())) if words else set()
-    found = {name: decided(own, evidence, sep, decimal) for name, own in words.items()}
+            named = {str(cell) for cell in cells if isinstance(cell, str | bool | np.bool_)}
+            words[str(name)] = {word for word in named if not is_missing(word)}
+    own = {name: kinds(of) for name, of in words.items()}
+    evidence = set[str]().union(*own.values())
+    found = {n: decided(of, own[n], evidence, sep, decimal) for n, of in words.items()}
     for name in set(text) & set(found):
         marks = found[name]
         if marks is None or any(np.isnan(number(word, marks)) for word in words[name]):
@@ -120,11 +118,12 @@ def _tidy(values: pd.Series, marks: Marks | None) -> pd.Series:
     if _is_time(values.dtype):
         return values
     ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered
-    found = None if marks is None else numbers(values, marks)
+    cells = words_of(values)
+    found = None if marks is None else _parsed(cells, marks)
     if found is not None:
-        there = [cell is not None and not is_missing(cell) for cell in words_of(values)]
-        if found.notna().tolist() == there:
-            return found
+        odd = [cell for cell, x in zip(cells, found, strict=True) if x != x and cell is not None]
+        if all(map(is_missing, odd)):
+            return pd.Series(found, values.index, dtype=np.float64)
     return values if ordered else texts(values)
 
 
@@ -148,7 +147,12 @@ def numbers(values: pd.Series, marks: Marks | None = None) -> pd.Series:
     if marks is None:
         only = {str(cell) for cell in cells if cell is not None and not is_missing(cell)}
         marks = Marks(boolean=are_boolean(only))
-    return pd.Series([_number(cell, marks) for cell in cells], values.index, dtype=np.float64)
+    return pd.Series(_parsed(cells, marks), values.index, dtype=np.float64)
+
+
+def _parsed(cells: Sequence[Any], marks: Marks) -> list[float]:
+    plain = plain_numbers(cells) if marks[:1] + marks[2:] == Marks()[:1] + Marks()[2:] else None
+    return [_number(cell, marks) for cell in cells] if plain is None else plain
 
 
 def _number(cell: Any, marks: Marks) -> float:

@@ -35,6 +35,8 @@ def codes(values: np.ndarray) -> dict[str, int]:
     >>> codes(np.array([0.0, 1, 2, 1, 0, 2, -9]))
     {'-9': 1}
     """
+    if not np.isin(values, (*_CODES, -1.0)).any():
+        return {}  # nearly all columns
     values = values[np.isfinite(values)]
     for among in (_CODES, _CODES[np.abs(_CODES) >= 10.0]):  # 7 may be a common value beside 99
         known = np.isin(values, among)

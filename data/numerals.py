@@ -6,7 +6,7 @@ question to the person.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,9 +105,31 @@ def number(word: str, marks: Marks = Marks()) -> float:
         return np.nan
 
 
-def kinds(words: Iterable[str]) -> set[str]:
-    """Return how words are written: names in `_FORMS` ("decimal point" is "point"), or "word"."""
-    return {_kind(word) for word in words}
+def plain_numbers(cells: Sequence[Any]) -> list[float] | None:
+    """Return the numbers that `words_of` cells are if all are plain ones, or missing; else None.
+
+    This is the way of nearly all columns, a hundred times as fast as `number`.
+    """
+    try:
+        found = [np.nan if cell is None else float(cell) for cell in cells]
+    except (TypeError, ValueError):
+        return None
+    odd = any(isinstance(cell, bool | np.bool_ | complex) or "_" in str(cell) for cell in cells)
+    return None if odd else found
+
+
+def kinds(words: Collection[str]) -> set[str]:
+    """Return how words are written: names in `_FORMS` ("decimal point" is "point"), or "word".
+
+    Of plain numbers it may be "point" alone, if one has a point that is decimal.
+    """
+    if plain_numbers(list(words)) is None:
+        return {_kind(word) for word in words}
+    pointed = [word for word in words if "." in word]
+    if any(_kind(word) == "point" for word in pointed):  # most often the first
+        return {"point"}
+    found = {"point or thousands"} if pointed else set()
+    return found | ({"whole"} if len(words) > len(pointed) else set())
 
 
 def _kind(word: str) -> str:
@@ -127,7 +149,11 @@ def are_boolean(words: Collection[str]) -> bool:
 
 
 def decided(
-    words: Collection[str], evidence: Collection[str], sep: str | None, decimal: str | None
+    words: Collection[str],
+    own: Collection[str],
+    evidence: Collection[str],
+    sep: str | None,
+    decimal: str | None,
 ) -> Marks | None:
     """Return how the numbers among the words of a column are written; None if that is a question.
 
@@ -135,8 +161,8 @@ def decided(
     ----------
     words : collection of str
         The distinct words of the column, without those for missing values.
-    evidence : collection of str
-        The `kinds` of all columns of the file.
+    own, evidence : collection of str
+        The `kinds` of these words, and those of all columns of the file.
     sep : str, optional
         The separator of the file. Where it is a comma, a decimal mark is a point.
     decimal : str, optional
@@ -147,7 +173,6 @@ def decided(
         return Marks(decimal, True, percent)
     if are_boolean(words):
         return Marks(boolean=True)
-    own = kinds(words)
     both = any("." in word and "," in word for word in words)
     for mark, other, sign in (("point", "comma", "."), ("comma", "point", ",")):
         gap = f"{other} or thousands" in own

@@ -247,10 +247,11 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
         ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
     if len(classes) > 2:
-        first, second = classes[:2].tolist()
         raise InputError(
-            f"y must contain two classes, got {len(classes)}: {shown}. Choose two, for example "
-            f"keep = np.isin(y, [{first!r}, {second!r}]); X, y = X[keep], y[keep]."
+            f"y must contain two classes, got {len(classes)}: {shown}. Compare one with the rest, "
+            f"y == {classes[-1]!r} (positive={str(classes[-1])!r} of av.table, --positive), or fit "
+            "one against the rest for each: scikit-learn's "
+            "OneVsRestClassifier(SparseBayesClassifier())."
         )
     if len(classes) < 2 and both:
         raise InputError(

@@ -9,7 +9,7 @@ import pytest
 import ardvark as av
 from ardvark.data.faults import TableError
 from ardvark.data.missing import codes
-from ardvark.data.numerals import Marks, decided, number
+from ardvark.data.numerals import Marks, decided, kinds, number
 from ardvark.data.reading import is_file, stem
 from tests.support import rng
 
@@ -106,7 +106,7 @@ def test_what_is_written_otherwise_is_no_number(word, marks):
     ],
 )
 def test_marks_are_decided_by_the_column_and_the_file(words, evidence, sep, found):
-    assert decided(words, evidence, sep, None) == found
+    assert decided(words, kinds(words), evidence, sep, None) == found
 
 
 def test_a_point_may_group_thousands(file):
