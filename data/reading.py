@@ -7,7 +7,6 @@ sheets are refused, with the option that says what is meant. Nothing is guessed.
 
 import bz2
 import csv
-import datetime
 import gzip
 import io
 import lzma
@@ -258,9 +257,10 @@ def _foreign(path: Path, kind: str, call: Any) -> Any:
 
 def _excel(path: Path, how: Reading) -> pd.DataFrame:
     """Return the one sheet that has cells, or the one that was asked for."""
-    plain = {"sheet_name": None, "header": None, "keep_default_na": False, "na_values": [""]}
+    plain: dict[str, Any] = {"sheet_name": None, "header": None, "dtype": object, "na_filter": False}
     sheets = _foreign(path, "an Excel", lambda: pd.read_excel(path, **plain))
-    full = {str(name): frame for name, frame in sheets.items() if not frame.empty}
+    sheets = {str(name): frame.replace("", None) for name, frame in sheets.items()}
+    full = {name: frame for name, frame in sheets.items() if frame.notna().any(axis=None)}
     if not full:
         raise InputError(f"{path} is empty; expected a header and one row for each sample.")
     if how.sheet is not None:
@@ -279,8 +279,6 @@ def _excel(path: Path, how: Reading) -> pd.DataFrame:
 
 
 def _in_header(cell: object) -> Any:
-    if isinstance(cell, datetime.datetime) and not cell.time():
-        pass
     if pd.isna(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ardvark.common.validate import InputError, pairs
+from ardvark.common.validate import InputError
 
 from .choose import choose
 from .panel import panel
 from .predict import predict
-from .studies import compare
+from .studies import compare, takes_study
 
 app = typer.Typer(
     name="ardvark",
@@ -84,6 +84,7 @@ def models(
 
 
 @app.command()
+@takes_study
 def methods(
     name: Annotated[str | None, typer.Argument(help="The method to explain.")] = None,
     for_: Annotated[
@@ -95,23 +96,23 @@ def methods(
             "posterior takes.",
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Label column, where DATA is a CSV.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
-    ] = None,
+    *,
+    study: dict[str, Any],
 ) -> None:
-    """List the methods, or explain one: what it approximates, its cost and its options."""
+    """List the methods, or explain one: what it approximates, its cost and its options.
+
+    The options are those of `ardvark compare`: give --for what you would give that command.
+    """
     from ardvark.common.validate import named
     from ardvark.inference import BACKENDS
 
-    from . import listing
-    from .studies import problem_of
+    from . import listing, tables
+    from .studies import asked_of, problem_of
 
     if for_ is not None:
-        model, data = for_
-        table = {} if target is None else {"target": target}
-        asked = {"model": model, "data": data, "table": table, "hypers": pairs(set_, "--set")}
-        listing.recommend(problem_of(asked)[0])
+        table = tables.declared(**{name: study[name] for name in tables.ARGUMENTS})
+        rest = {name: study[name] for name in ("always", "test_size", "split_seed", "set_")}
+        listing.recommend(problem_of(asked_of(*for_, table, **rest))[0])
     elif name is None:
         listing.list_methods()
     else:

@@ -20,6 +20,8 @@ from ardvark.inference.samplers.exact.rule import pick
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
 
+from .studies import foretold
+
 NARROW = 80
 """Columns of a text that a terminal of any width and a pipe show whole."""
 
@@ -157,7 +159,9 @@ def recommend(problem: Problem) -> None:
     typer.echo(f"{problem.spec.name} on {problem.data.name}: {sizes}{kernel}\n")
     picked = pick(Target(problem))
     row = nearest(problem, picked.name)
+    time = foretold(problem)
     lines = [
+        f"exact: {time}." if time else "",
         f"exact: samples by {picked.name}, because {picked.reason}. "
         + ("No problem of about this size was measured." if row is None else
            f"The nearest one that was measured, on two cores, is {row.text()}.")

@@ -1,9 +1,11 @@
 """`ardvark compare`: a study in a folder, and what is written from it."""
 
+import functools
+import inspect
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -92,18 +94,8 @@ def compare(
 
     check_threshold(effect, "--effect")
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
-    settings: dict[str, Any] = {
-        "model": model,
-        "data": data,
-        "table": table,
-        "test_size": test_size,
-        "split_seed": split_seed,
-        "hypers": pairs(set_, "--set"),
-        "command": typed(),
-        "sensitivity": sensitivity,
-    }
-    if always:
-        settings["always"] = words(always)
+    settings = asked_of(model, data, table, always, test_size, split_seed, set_)
+    settings |= {"command": typed(), "sensitivity": sensitivity}
     problem, test = problem_of(settings)
     if isinstance(problem.data, Table):
         cleaning = problem.data.cleaning.declared() | {"became": problem.data.encoder.became()}
@@ -135,12 +127,66 @@ def compare(
         study.check_sensitivity(problem, chosen)
     typer.echo(problem.describe() if full else _introduced(problem), err=True)
     large = run.stored_size(problem, sampling, exact="exact" in chosen)
+    if "exact" in chosen and (time := foretold(problem)):
+        typer.echo(f"exact: {time}.", err=True)
     typer.echo(f"Results go to {folder}, at most {memory.text(large)} per method.", err=True)
     _check_size(problem, large * len(chosen), folder)  # a comparison holds all of them
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
     fits = {name: select_at(problem, tree, effect) for name, tree in fits.items()}
     _finish(folder, problem, test, fits, settings, full)
+
+
+def takes_study(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has the options of `compare` in the place of its argument `study`."""
+    own, other = inspect.signature(command), inspect.signature(compare)
+    options = {
+        name: option.replace(kind=option.KEYWORD_ONLY)
+        for name, option in other.parameters.items()
+        if name not in ("model", "data")
+    }
+
+    @functools.wraps(command)
+    def taking(**given: Any) -> None:
+        command(study={name: given.pop(name) for name in options}, **given)
+
+    first = [p for name, p in own.parameters.items() if name != "study"]
+    # Typer reads both; the type of a function does not declare the first
+    parameters = [*first, *options.values()]
+    taking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    taking.__annotations__ = {p.name: p.annotation for p in parameters}
+    return taking
+
+
+def asked_of(
+    model: str,
+    data: str,
+    table: Mapping[str, Any],
+    always: list[str] | None,
+    test_size: float,
+    split_seed: int,
+    set_: list[str] | None,
+) -> dict[str, Any]:
+    """Return the settings of a study that say which problem it is."""
+    settings: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "table": dict(table),
+        "test_size": test_size,
+        "split_seed": split_seed,
+        "hypers": pairs(set_, "--set"),
+    }
+    return settings | ({"always": words(always)} if always else {})
+
+
+def foretold(problem: "Problem") -> str:
+    """Return how long `exact` may take on a problem, in words; "" if nothing like it was measured."""
+    from ardvark.inference.samplers.exact.measured import likely
+    from ardvark.inference.samplers.exact.rule import pick, refusal
+    from ardvark.inference.target.target import Target
+
+    target = Target(problem)
+    return "" if refusal(target) else likely(problem, pick(target).name)
 
 
 def _introduced(problem: "Problem") -> str:

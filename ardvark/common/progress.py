@@ -1,14 +1,18 @@
 """Show the progress of a long job, with the name of each stage, including compilation."""
 
 import html
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 Update = Callable[..., None]
 
+MINUTE = 60.0
+"""Seconds between two lines of a stage where output is no terminal."""
 _OFTEN = 0.1
 """Seconds between two states of a notebook's bar; also what a stage must take to be listed."""
 
@@ -18,7 +22,8 @@ class Reporter:
 
     A terminal shows a bar for the stage that runs, and nothing when it is done. A notebook shows
     one bar below the cell. It goes through the stages and ends as a line of text. A pipe gets one
-    line per stage, or one line for all stages inside ``with reporter:``.
+    line per stage, or one line for all stages inside ``with reporter:``, and a line a minute as
+    long as a stage runs.
 
     Parameters
     ----------
@@ -72,7 +77,8 @@ class Reporter:
         started = time.perf_counter()
         if not console.is_terminal:
             try:
-                yield lambda completed=0, note="": None
+                with _Minutes(self._title(name), total) as state:
+                    yield state
             finally:
                 if not self._together:
                     self._line(name, started)
@@ -104,6 +110,47 @@ class Reporter:
 
     def _title(self, name: str) -> str:
         return ": ".join(filter(None, (self.label, name)))
+
+
+class _Minutes:
+    """A line a minute for a pipe, by a thread of its own: a stage may not say anything for hours.
+
+    Called as `update` is.
+    """
+
+    def __init__(self, title: str, total: float | None) -> None:
+        self.title, self.total = title, total
+        self.completed, self.note = 0.0, ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __call__(self, completed: float = 0, note: str = "") -> None:
+        self.completed, self.note = completed, note
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(MINUTE):
+            print(self.line(time.perf_counter() - self._started), file=sys.stderr, flush=True)
+
+    def line(self, took: float) -> str:
+        """Return what is known after so many seconds: the share done, and about how long is left.
+
+        The range is half to twice what the rest takes at the pace so far.
+        """
+        words = [f"{took / 60.0:.0f} min"]
+        if self.total and self.completed:
+            share = min(self.completed / self.total, 1.0)
+            left = took * (1.0 / share - 1.0) / 60.0
+            words += [f"{100.0 * share:.0f} %", f"{0.5 * left:.0f} to {2.0 * left:.0f} min left"]
+        return f"{self.title}: {', '.join([*words, *filter(None, [self.note])])}"
 
 
 class _Cell:

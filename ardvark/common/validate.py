@@ -247,9 +247,10 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
         ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
     if len(classes) > 2:
+        one = classes.tolist()[-1]
         raise InputError(
             f"y must contain two classes, got {len(classes)}: {shown}. Compare one with the rest, "
-            f"y == {classes[-1]!r} (positive={str(classes[-1])!r} of av.table, --positive), or fit "
+            f"y == {one!r} (positive={str(one)!r} of av.table, --positive {one}), or fit "
             "one against the rest for each: scikit-learn's "
             "OneVsRestClassifier(SparseBayesClassifier())."
         )

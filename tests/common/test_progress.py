@@ -4,11 +4,13 @@ import html
 import io
 import itertools
 import re
+import time
 from types import SimpleNamespace
 
 import pytest
 from rich import console
 
+from ardvark.common import progress
 from ardvark.common.progress import Reporter
 from ardvark.inference.target.backend import Job
 
@@ -54,6 +56,22 @@ def test_a_pipe_gets_one_line_for_the_stages_of_one_job(capsys):
             with report.stage(name):
                 pass
     assert re.fullmatch(r"nuts \([\d.]+ s\)\n", capsys.readouterr().err)
+
+
+def test_a_pipe_gets_a_line_a_minute_while_a_stage_runs(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "MINUTE", 0.01)
+    with Reporter("exact").stage("sampling", total=8) as update:
+        update(2, "R-hat 1.2")
+        while "min" not in (text := capsys.readouterr().err):  # the thread writes it
+            time.sleep(0.01)
+    assert re.match(r"exact: sampling: 0 min, 25 %, 0 to 0 min left, R-hat 1.2\n", text)
+
+
+def test_a_line_says_how_long_is_left():
+    state = progress._Minutes("choose", total=40)
+    assert state.line(120.0) == "choose: 2 min"
+    state(10, "rfvm, fold 3")
+    assert state.line(120.0) == "choose: 2 min, 25 %, 3 to 12 min left, rfvm, fold 3"
 
 
 def test_a_terminal_gets_the_share_done_and_the_note(written):

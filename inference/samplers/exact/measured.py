@@ -85,3 +85,36 @@ def nearest(problem: Problem, sampler: str) -> Measured | None:
         if mine := [row for row in near if row.sampler == name]:
             return min(mine, key=lambda row: row.far(N, D))
     return None
+
+
+NEAR, OTHER = 3.0, 10.0
+"""How far a time may be off either way, as a factor: foretold from a problem of the same model,
+kernel and sampler within a factor of four in size; from any other one by this sampler."""
+COMPILING = 20.0
+"""Seconds that models and their functions take to make, at most, beside sampling."""
+
+
+def likely(problem: Problem, sampler: str) -> str:
+    """Return how long `exact` may take, as a range in words; "" if this sampler was not measured.
+
+    Time is taken to grow with the number of cells of X. A learned scale, another model or another
+    kernel is foretold from what is there, with a wide range.
+    """
+    N, D = problem.X.shape
+    row, factor = nearest(problem, sampler), NEAR
+    if row is None:
+        names = tuple(filter(None, (sampler, BEFORE.get(sampler))))
+        mine = [row for row in table() if row.sampler in names]
+        if not mine:
+            return ""
+        same = [row for row in mine if row.model == problem.spec.name]
+        row, factor = min(same or mine, key=lambda row: row.far(N, D)), OTHER
+    seconds = row.seconds * N * D / (row.N * row.D)
+    low, high = _in_words(seconds / factor), _in_words(seconds * factor + COMPILING)
+    return f"may take {low} to {high} on two cores, foretold from {row.model} on {row.text()}"
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 120.0:
+        return f"{max(seconds, 1.0):.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.0f} h"

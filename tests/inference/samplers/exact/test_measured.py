@@ -70,3 +70,17 @@ def test_a_run_of_more_than_a_minute_is_announced(seconds, told, monkeypatch):
     assert method.LONG == 60.0
     end = f" ({rows[0].text()})" if told else ""
     assert method._title(target, pick(target)) == f"sampling by mams{end}"
+
+
+def test_a_time_is_foretold_as_a_range():
+    """By the cells of X from a measured problem; wider where the model is another."""
+    data = av.load("digits38")
+    row = nearest(av.problem("rfvm", data), "mams")
+    text = measured.likely(av.problem("rfvm", data), "mams")
+    low, high = row.seconds / measured.NEAR, row.seconds * measured.NEAR + measured.COMPILING
+    assert text.startswith(f"may take {low:.0f} s to {high:.0f} s on two cores, foretold from rfvm")
+    few = measured.likely(av.problem("rfvm", data.take(range(119))), "mams")  # a third of the rows
+    assert few.startswith(f"may take {low / 3:.0f} s to ")
+    other = measured.likely(av.problem("horseshoe", data), "mams")
+    assert "foretold from" in other
+    assert measured.likely(av.problem("rfvm", data), "no sampler") == ""
