@@ -357,17 +357,19 @@ def table(
     ardvark.data.faults.TableError: the table cannot be used as it is.
     All that was found in 5 rows and 4 columns:
       labels     'status' must contain two labels, got 3: ill (2), well (2), unsure
-                 (1). Remedy: keep the rows of 'ill' and 'well'; 'well' is y = 1.
-                 (positive compares one label with the rest.)
+                 (1). Compare one with the rest, or fit one against the rest for
+                 each: scikit-learn's OneVsRestClassifier(SparseBayesClassifier()).
+                 Choose: positive='ill' (against the rest); positive='unsure'
+                 (against the rest); positive='well' (against the rest).
       missing    1 in 1 column: age (1). Remedy: fill by the median. (drop_missing
                  would keep 4 of 5 rows.)
-      text       1 column: sex (f 3, m 2). Remedy: make each level a column of 0
-                 and 1.
-      id         1 column with another entry in every row: patient. Remedy: name
-                 the rows by 'patient'.
-    This mends all of it:
+      id         1 column with another entry in every row: patient. Remedy: it names
+                 the rows.
+      text       1 column: sex (f 3, m 2). Remedy: make each level a column of 0 and
+                 1.
+    This mends the rest. Add your choice for labels:
     <BLANKLINE>
-        av.table(frame, target='status', classes=['ill', 'well'], ...)
+        av.table(frame, target='status', encode='onehot', impute='median', ...)
     >>> data = av.table(
     ...     frame,
     ...     target="status",

@@ -47,6 +47,43 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert av.choose(data, **words).table["log_score"].equals(choice.table["log_score"])
 
 
+def test_the_results_of_other_data_are_not_written_over(own_csv, tmp_path, command):
+    words = ["--target", "state", "--encode", "onehot", "--candidates", "share"]
+    first = pd.read_csv(own_csv)
+    first.to_csv(tmp_path / "own.2024.csv", index=False)
+    first.head(30).to_csv(tmp_path / "own.2025.csv", index=False)
+    for year in (2024, 2025, 2024):
+        done = command("choose", f"own.{year}.csv", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "results" / f"choose-own.{year}" / "choice.csv").exists()
+    again = ["--out", "results/choose-own.2024"]
+    done = command("choose", "own.2025.csv", *words, *again, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has the results of other data" in done.stderr
+
+
+def test_a_patient_is_in_one_fold(own_csv, tmp_path, command):
+    frame = pd.read_csv(own_csv).assign(patient=np.repeat([f"P{k:02d}" for k in range(20)], 2))
+    frame.to_csv(own_csv, index=False)
+    words = ["choose", own_csv, "--target", "state", "--encode", "onehot"]
+    done = command(*words)
+    assert done.returncode == 2
+    assert "--groups patient (its rows stay together)" in " ".join(done.stderr.split())
+    words += ["--groups", "patient", "--candidates", "ridge,share", "--out", tmp_path / "out"]
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    data = av.table(own_csv, "state", encode="onehot", groups="patient")
+    choice = av.choose(data, candidates=["ridge", "share"], progressbar=False)
+    table = pd.read_csv(tmp_path / "out" / "choice.csv", index_col="candidate")
+    np.testing.assert_allclose(table["log_score"], choice.table["log_score"])
+    for fold in pd.Series(choice.folds[:, 0]).groupby(list(data.groups)):
+        assert fold[1].nunique() == 1
+    by_array = av.choose(
+        data.X, data.y, groups=data.groups, candidates=["share"], progressbar=False
+    )
+    np.testing.assert_array_equal(by_array.folds, choice.folds)
+
+
 def test_columns_that_are_always_in_reach_the_models(own_csv, tmp_path, command, monkeypatch):
     """By the names of the table, a column of text among them; plain classifiers have no such."""
 

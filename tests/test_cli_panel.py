@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import ardvark as av
 from ardvark.inference.comparison import study
@@ -75,6 +76,26 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     # the file predicts as the panel does in Python
     panel = av.panel(problem, fit, 3, folds=3, folder=folder / "panel", progressbar=False).at(2)
     np.testing.assert_allclose(panel.coefficients["coefficient"][found.index], found)
+    new = pd.read_csv(table)[["c", "a"]].head(4)
+    new.to_csv(tmp_path / "new.2.csv", index=False)
+    predicted = command("predict", folder, tmp_path / "new.2.csv", "--panel")
+    assert predicted.returncode == 0, predicted.stderr
+    p = pd.read_csv(folder / "predicted-new.2-by-panel.csv", index_col="row")["P(well)"]
+    np.testing.assert_allclose(p, panel.estimator().predict_proba(new)[:, 1], rtol=1e-12)
+    lacking = command("predict", folder, tmp_path / "new.2.csv")
+    assert "lack 3 of 5 columns: b, d, e" in lacking.stderr
+    # for a paper: the rows that were left out, by scikit-learn
+    told = pd.read_csv(folder / "panel-performance.csv", index_col=["prediction", "of"])
+    left_out = told.loc["the full posterior", "left out"]
+    p = av.predict(problem, fit, test).mean(("chain", "draw")).values
+    assert left_out["auc"] == pytest.approx(roc_auc_score(test.y, p))
+    assert left_out["brier"] == pytest.approx(brier_score_loss(test.y, p))
+    own = told.loc["size 2", "left out"]
+    by_panel = panel.estimator().predict_proba(test.raw)[:, 1]
+    assert own["auc"] == pytest.approx(roc_auc_score(test.y, by_panel))
+    assert own["log_score"] == pytest.approx(-log_loss(test.y, by_panel))
+    assert f"AUC {told.loc['size 2', 'folds']['auc']:.2f} ±" in words
+    assert "<h2>Performance</h2>" in page
 
     def refuse(*args, **given):
         raise AssertionError("a finished refit is computed again")

@@ -43,7 +43,11 @@ def performance(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
     ones = np.ones((len(y), 1))
     a, b = _logistic(y, ones, eta), _logistic(y, np.column_stack([ones, eta]), np.zeros(len(y)))
     found |= {"intercept": a[0][0], "intercept_se": a[1][0]}
-    return found | {"slope": b[0][1], "slope_se": b[1][1]}
+    parted = auc in (0.0, 1.0)  # the slope has no end
+    return found | {
+        "slope": np.nan if parted else b[0][1],
+        "slope_se": np.nan if parted else b[1][1],
+    }
 
 
 def _error(each: np.ndarray) -> float:

@@ -449,3 +449,23 @@ def test_a_true_model_among_the_candidates_is_not_missed():
         lead, error = choice.difference("true", other)
         assert lead > -0.01 - z_limit() * error
     assert choice.table["error"].max() < 0.02
+
+
+def test_few_rows_of_a_class_in_a_fold_are_said():
+    X = rng(5).normal(size=(40, 2))
+    y = np.arange(40) < 6
+    sparse = av.choose(X, y, candidates=["share"], progressbar=False)
+    assert "5 of 5 folds hold out fewer than 3 rows of a class (the fewest 1)" in sparse.sentence
+    enough = av.choose(X, y, candidates=["share"], folds=2, progressbar=False)
+    assert "fewer than" not in enough.sentence
+
+
+def test_inner_folds_keep_groups_together():
+    y = np.resize([0, 0, 1, 1], 60)
+    groups = [f"P{k // 2}" for k in range(60)]
+    inner = penalised("ridge", y, 3, groups)[-1].cv
+    assert len(inner) == 5
+    for train, held in inner:
+        assert not {groups[k] for k in train} & {groups[k] for k in held}
+    with pytest.raises(av.InputError, match="there are 2 groups, too few for 5 folds"):
+        av.choose(np.arange(60.0)[:, None], y, groups=["a", "b"] * 30, candidates=["share"])
