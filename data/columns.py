@@ -8,7 +8,17 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from .numerals import Marks, are_boolean, decided, is_missing, kinds, number, plain_numbers, words_of
+from .numerals import (
+    PLAIN,
+    Marks,
+    are_boolean,
+    decided,
+    is_missing,
+    kinds,
+    number,
+    plain_numbers,
+    words_of,
+)
 
 _MONTH = (
     r"(jan(uary)?|feb(ruary)?|mar(ch)?|mrz|apr(il)?|may|mai|june?|july?|aug(ust)?|sept?(ember)?"
@@ -56,7 +66,7 @@ def tidied(
     array = frame[stored].to_numpy(np.float64, na_value=np.nan) if stored else None
     numbers_of = pd.DataFrame(array, index=frame.index, columns=pd.Index(stored, dtype=object))
     rest = {
-        name: _tidy(without(frame[name], na), known.get(str(name), Marks()))
+        name: _tidy(without(frame[name], na), known.get(str(name), PLAIN))
         for name in frame.columns.difference(stored)
     }
     found = pd.concat([numbers_of, pd.DataFrame(rest, frame.index)], axis=1)[list(frame.columns)]
@@ -151,7 +161,7 @@ def numbers(values: pd.Series, marks: Marks | None = None) -> pd.Series:
 
 
 def _parsed(cells: Sequence[Any], marks: Marks) -> list[float]:
-    plain = plain_numbers(cells) if marks[:1] + marks[2:] == Marks()[:1] + Marks()[2:] else None
+    plain = plain_numbers(cells) if marks._replace(grouped=False) == PLAIN else None
     return [_number(cell, marks) for cell in cells] if plain is None else plain
 
 
@@ -223,7 +233,7 @@ def profile(
     )
     rest = features.columns.difference(stored.columns)
     known = {} if marks is None else marks
-    rows = [_profile_of_words(features[name], known.get(str(name), Marks())) for name in rest]
+    rows = [_profile_of_words(features[name], known.get(str(name), PLAIN)) for name in rest]
     others = pd.DataFrame(rows, rest)
     return pd.concat([seen, others]).loc[features.columns] if len(rest) else seen
 
@@ -232,7 +242,7 @@ def _profile_of_words(values: pd.Series, marks: Marks | None) -> dict[str, Any]:
     """Return the row of `profile` for a column that is not one of numbers."""
     present = values.dropna()
     words = texts(present)
-    found = numbers(present, marks or Marks())
+    found = numbers(present, marks or PLAIN)
     odd = found.isna() & ~words.map(is_missing)
     unclear = marks is None and 2 * sum(map(_may_be_number, words)) >= len(words)
     kind = "mixed" if 2 * odd.sum() <= len(odd) and not (marks and marks.text) else "text"

@@ -139,7 +139,7 @@ class Encoder(TransformerMixin, BaseEstimator):
         return self.transform(pd.concat([X, pd.DataFrame(rest, X.index)], axis=1))[made]
 
     def sources(self, names: Iterable[str]) -> set[str]:
-        """Return the columns of rows that some of the columns that `transform` makes are made of."""
+        """Return the columns of rows of which some columns of `transform` are made."""
         of = {made: name for name, some in self.columns().items() for made in some}
         return {of.get(name, name) for name in names}
 

@@ -8,7 +8,8 @@ person is a question with its answers, and no command gives one by itself.
 import dataclasses
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Fault(NamedTuple):
     heading: str
     text: str
     stops: bool
-    remedy: Settings = {}
+    remedy: Mapping[str, Any] = MappingProxyType({})
     answers: Sequence[tuple[Settings, str]] = ()
 
 
@@ -224,7 +225,7 @@ def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Faul
     answers: list[tuple[Settings, str]] = [
         ({"na": [word]}, "(not known)") for word in counts if is_missing(word)
     ]
-    rest = [word for word in counts if not is_missing(word)]
+    rest = [str(word) for word in counts if not is_missing(word)]
     answers += [({"positive": word}, "(against the rest)") for word in in_order(rest)[:3]]
     yield Fault("labels", text, True, {}, answers)
 
@@ -247,7 +248,9 @@ def _names(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault
             f"{_columns(dates)} with a date for a name: {listed(dates, _SHOWN)}. Spreadsheets make "
             "dates of genes (MARCH1, SEPT2): write the genes' names into the file."
         )
-        yield Fault("names", said, True, {}, [({"measured": dates}, "(they are dates)"), _drop(dates)])
+        yield Fault(
+            "names", said, True, {}, [({"measured": dates}, "(they are dates)"), _drop(dates)]
+        )
 
 
 def _unclear(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -285,11 +288,11 @@ def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault
     odd = mixed.drop(plain.index)
     if not len(odd):
         return
-    words = list(dict.fromkeys(w for words in odd for w in words))
+    among = list(dict.fromkeys(w for words in odd for w in words))
     answers: list[tuple[Settings, str]] = [({"measured": list(odd.index)}, "(it is text)")]
     answers.append(_drop(odd.index))
-    if len(words) <= MANY_WORDS:
-        answers.insert(0, ({"na": words} | _filled(cleaning), "(they are missing values)"))
+    if len(among) <= MANY_WORDS:
+        answers.insert(0, ({"na": among} | _filled(cleaning), "(they are missing values)"))
     said = f"{_told(odd, what)}. Write numbers in their place."
     yield Fault("words", said, True, {}, answers)
 
@@ -334,7 +337,9 @@ def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fau
     lacking = seen[(seen["missing"] > 0) & seen["kind"].isin(kinds)]
     if not len(lacking) or cleaning.impute is not None:
         return
-    fill = "by the median" + ", words by the most frequent" * bool((lacking["kind"] == "text").any())
+    fill = "by the median" + ", words by the most frequent" * bool(
+        (lacking["kind"] == "text").any()
+    )
     said = f"{lacking['missing'].sum()} in {_told(lacking['missing'])}. Remedy: fill {fill}."
     many = lacking.index[2 * lacking["missing"] > len(rows.features)]
     if len(many):

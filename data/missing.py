@@ -48,7 +48,7 @@ def codes(values: np.ndarray) -> dict[str, int]:
             if len(far):
                 return _counted(far)
     rest = values[values != -1.0]
-    few = 0 < len(values) - len(rest) and len(rest) >= FEWEST
+    few = len(values) - len(rest) > 0 and len(rest) >= FEWEST
     if few and rest.min() >= 0.0 and rest.max() > 1.0 and (rest == np.round(rest)).all():
         return _counted(values[values == -1.0])
     return {}

@@ -57,6 +57,10 @@ class Marks(NamedTuple):
     text: bool = False
 
 
+PLAIN = Marks()
+"""A plain number: a decimal point, and nothing that groups thousands."""
+
+
 def words_of(values: Iterable[Any]) -> list[Any]:
     """Return cells without blanks at their ends: words, numbers as they are, None where missing."""
     listed = values.tolist() if isinstance(values, pd.Series) else list(values)
@@ -77,7 +81,7 @@ def plain(word: str) -> str:
     return _GROUPS.sub(lambda m: m[1] + re.sub(rf"[{_GAPS}]", "", m[2]), word)
 
 
-def number(word: str, marks: Marks = Marks()) -> float:
+def number(word: str, marks: Marks = PLAIN) -> float:
     """Return the number that a word is, or NaN.
 
     Examples

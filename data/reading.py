@@ -13,7 +13,7 @@ import lzma
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,11 @@ def opened(source: pd.DataFrame | str | Path, how: Reading) -> pd.DataFrame:
         The file cannot be read as a table, or its rows and those of the labels do not belong to
         each other.
     """
-    if isinstance(source, str | Path):
-        frame = read(source, how)
-    elif isinstance(source, pd.DataFrame):
-        frame = source
-    else:
+    if not isinstance(source, str | Path | pd.DataFrame):
         raise InputError(
             f"a table is a data frame or the path of a file, got {type(source).__name__}."
         )
+    frame = source if isinstance(source, pd.DataFrame) else read(source, how)
     _check_names(frame)
     if how.transpose:
         frame = transposed(frame)
@@ -167,8 +164,8 @@ def _with_labels(frame: pd.DataFrame, how: Reading) -> pd.DataFrame:
         names = frame.index.to_series()
     keys = [str(name).strip() for name in names]
     known = [str(name).strip() for name in other.pop(on)]
-    for what, found in (("the table", keys), ("the table of labels", known)):
-        again = pd.Series(found, dtype=object)
+    for what, own in (("the table", keys), ("the table of labels", known)):
+        again = pd.Series(own, dtype=object)
         if again.duplicated().any():
             first = again[again.duplicated()].iloc[0]
             raise InputError(f"{what} has the sample {first!r} twice, so labels have no one row.")
@@ -257,7 +254,12 @@ def _foreign(path: Path, kind: str, call: Any) -> Any:
 
 def _excel(path: Path, how: Reading) -> pd.DataFrame:
     """Return the one sheet that has cells, or the one that was asked for."""
-    plain: dict[str, Any] = {"sheet_name": None, "header": None, "dtype": object, "na_filter": False}
+    plain: dict[str, Any] = {
+        "sheet_name": None,
+        "header": None,
+        "dtype": object,
+        "na_filter": False,
+    }
     sheets = _foreign(path, "an Excel", lambda: pd.read_excel(path, **plain))
     sheets = {str(name): frame.replace("", None) for name, frame in sheets.items()}
     full = {name: frame for name, frame in sheets.items() if frame.notna().any(axis=None)}
@@ -278,7 +280,7 @@ def _excel(path: Path, how: Reading) -> pd.DataFrame:
     return _named(rows, how, path, None).infer_objects()
 
 
-def _in_header(cell: object) -> Any:
+def _in_header(cell: Any) -> str:
     if pd.isna(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
@@ -392,9 +394,7 @@ def _name_rows(fields: Sequence[str]) -> bool:
     return names in running or not any(np.isfinite(number(name)) for name in names)
 
 
-def _named(
-    records: list[list[Any]], how: Reading, path: Path, sep: str | None
-) -> pd.DataFrame:
+def _named(records: list[list[Any]], how: Reading, path: Path, sep: str | None) -> pd.DataFrame:
     """Return records as a frame; refuse a header that may be a row, and columns without a name."""
     header, rows = [str(name).strip() for name in records[0]], records[1:]
     if how.header is False:
@@ -422,7 +422,7 @@ def _is_row(header: list[str], rows: list[list[Any]]) -> bool:
     names = [number(name) for name in header]
     numbers = [value for value in names if np.isfinite(value)]
     if 2 * len(numbers) > len(header) or (numbers and 2 * len(numbers) == len(header)):
-        rising = all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(numbers))
         if not rising or len(numbers) < _RISING:
             return numbers != [float(k) for k in range(len(numbers))]
         running = set(np.diff(numbers)) == {1.0}
@@ -434,6 +434,8 @@ def _is_row(header: list[str], rows: list[list[Any]]) -> bool:
         ]
         return not running and 2 * sum(inside) > len(inside)
     own = [{str(row[k]).strip() for row in rows} for k in range(len(header))]
-    return bool(rows) and all(
-        name in own[k] for k, name in enumerate(header) if not np.isfinite(names[k])
-    ) and any(header)
+    return (
+        bool(rows)
+        and all(name in own[k] for k, name in enumerate(header) if not np.isfinite(names[k]))
+        and any(header)
+    )

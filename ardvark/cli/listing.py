@@ -15,12 +15,10 @@ from ardvark.common.declared import Settings
 from ardvark.data import available
 from ardvark.inference import BACKENDS
 from ardvark.inference.methods import registry
-from ardvark.inference.samplers.exact.measured import nearest
-from ardvark.inference.samplers.exact.rule import pick
+from ardvark.inference.samplers.exact.measured import likely, nearest
+from ardvark.inference.samplers.exact.rule import pick, refusal
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
-
-from .studies import foretold
 
 NARROW = 80
 """Columns of a text that a terminal of any width and a pipe show whole."""
@@ -170,6 +168,12 @@ def recommend(problem: Problem) -> None:
     lines += [f"{name}: {BACKENDS[name].ABOUT.approximates}" for name in others]
     for line in filter(None, [*lines, registry.without_own(problem)]):
         typer.echo(textwrap.fill(line, NARROW, subsequent_indent="    "))
+
+
+def foretold(problem: Problem) -> str:
+    """Return how long `exact` may take on a problem, in words; "" if that is not known."""
+    target = Target(problem)
+    return "" if refusal(target) else likely(problem, pick(target).name)
 
 
 def _print_settings(title: str, settings: type[Settings], unset: str) -> None:

@@ -50,8 +50,8 @@ def predict(
 
     from .listing import NARROW, print_table
 
-    given = dict(comment=comment, header=header, sheet=sheet, labels=labels, on=on)
-    given |= dict(sep=sep, transpose=transpose)
+    given = {"comment": comment, "header": header, "sheet": sheet, "labels": labels, "on": on}
+    given |= {"sep": sep, "transpose": transpose}
     reading = {name: value for name, value in given.items() if value is not None}
     settings = settings_of(folder)
     problem, _ = problem_of(settings)

@@ -92,6 +92,8 @@ def compare(
     from ardvark.inference.methods import registry, run
     from ardvark.inference.target.sampling import Sampling
 
+    from .listing import foretold
+
     check_threshold(effect, "--effect")
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
     settings = asked_of(model, data, table, always, test_size, split_seed, set_)
@@ -177,16 +179,6 @@ def asked_of(
         "hypers": pairs(set_, "--set"),
     }
     return settings | ({"always": words(always)} if always else {})
-
-
-def foretold(problem: "Problem") -> str:
-    """Return how long `exact` may take on a problem, in words; "" if nothing like it was measured."""
-    from ardvark.inference.samplers.exact.measured import likely
-    from ardvark.inference.samplers.exact.rule import pick, refusal
-    from ardvark.inference.target.target import Target
-
-    target = Target(problem)
-    return "" if refusal(target) else likely(problem, pick(target).name)
 
 
 def _introduced(problem: "Problem") -> str:

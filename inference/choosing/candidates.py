@@ -115,9 +115,7 @@ class Plain:
 
     asked: Given
 
-    def classifier(
-        self, y: np.ndarray, seed: int, groups: Sequence[str] | None = None
-    ) -> Any:
+    def classifier(self, y: np.ndarray, seed: int, groups: Sequence[str] | None = None) -> Any:
         """Return what is fitted to training rows with labels y (N,), of groups or not."""
         if not isinstance(self.asked, str):
             return sklearn.clone(self.asked)

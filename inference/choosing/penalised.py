@@ -51,9 +51,7 @@ class Penalised(LogisticRegressionCV):
         return self
 
 
-def penalised(
-    word: str, y: np.ndarray, seed: int, groups: Sequence[str] | None = None
-) -> Pipeline:
+def penalised(word: str, y: np.ndarray, seed: int, groups: Sequence[str] | None = None) -> Pipeline:
     """Return the classifier of a word in `PENALISED`, for training rows with labels y (N,).
 
     The inner folds keep `groups` of rows together.

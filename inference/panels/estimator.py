@@ -101,7 +101,9 @@ def pipeline(
         used = data.encoder.sources(names)
         whence = [name for name in data.encoder.feature_names_in_ if name in used]
         how = data.cleaning
-        cleaned = Cleaned(list(names), whence, how.encode or "onehot", how.impute, how.na, data.marks)
+        cleaned = Cleaned(
+            list(names), whence, how.encode or "onehot", how.impute, how.na, data.marks
+        )
         cleaned.encoder_ = data.encoder
         steps.insert(0, ("cleaned", cleaned))
     return Pipeline(steps)

@@ -100,13 +100,14 @@ def _performance(panel: Panel) -> pd.DataFrame:
         error = row[f"{name}_se"]
         return "" if pd.isna(row[name]) else f"{row[name]:.3f} ± {error:.3f}"
 
+    known = panel.performance.reset_index()
     rows = {
-        f"{who}, {where}": {
+        f"{row['prediction']}, {row['of']}": {
             "rows": f"{row['rows']:.0f}",
             "events": f"{row['events']:.0f}",
             **{heading: told(row, name) for heading, name in _HEADINGS.items()},
         }
-        for (who, where), row in panel.performance.iterrows()
+        for _, row in known.iterrows()
     }
     return pd.DataFrame.from_dict(rows, orient="index")
 

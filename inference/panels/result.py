@@ -226,9 +226,9 @@ class Panel:
         known = list(self.table.index)
         found = {}
         for where, scores in self.scores.items():
-            places = {"the full posterior": None}
+            places: dict[str, int | None] = {"the full posterior": None}
             if self.size in known:
-                places = {f"size {self.size}": known.index(self.size)} | places
+                places = {f"size {self.size}": known.index(self.size), **places}
             for who, at in places.items():
                 found[who, where] = performance(scores.y, scores.probability(at))
         frame = pd.DataFrame.from_dict(found, orient="index")

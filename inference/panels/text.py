@@ -66,12 +66,13 @@ class Words:
         return [self._first(), self._by_p_active(), *known]
 
     def _performance(self) -> list[str]:
-        """Return what a paper says of the panel, else of the full posterior: a line for all rows."""
+        """Return what a paper says of the panel, or else of the full posterior."""
         who = str(self.performance.index[0][0])
         told = []
         for where, row in self.performance.loc[who].iterrows():
             numbers = {"AUC": "auc", "Brier score": "brier", "calibration slope": "slope"}
-            said = ", ".join(f"{w} {_number(row, n)}" for w, n in numbers.items() if row[n] == row[n])
+            there = {w: n for w, n in numbers.items() if not np.isnan(row[n])}
+            said = ", ".join(f"{w} {_number(row, n)}" for w, n in there.items())
             told.append(f"{who}, {where}: {said}")
         return [f"{'; '.join(told)}."] if told else []
 

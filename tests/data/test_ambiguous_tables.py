@@ -210,7 +210,8 @@ def test_a_column_may_be_named_by_a_number():
     frame = pd.DataFrame({0: X1, 1: X1[::-1], 2: LABELS})
     assert av.table(frame, 2).feature_names == ("0", "1")
     assert av.problem("rfvm", frame, 2).feature_names == ("0", "1")
-    levels = pd.DataFrame([[1.0, "u"], [2.0, "v"]], columns=pd.MultiIndex.from_product([["a"], ["x", "y"]]))
+    columns = pd.MultiIndex.from_product([["a"], ["x", "y"]])
+    levels = pd.DataFrame([[1.0, "u"], [2.0, "v"]], columns=columns)
     refused(levels, "2 levels of column names")
     refused(frame.set_axis([None, "b", "status"], axis=1), "column 1 of the table has no name")
 
@@ -250,7 +251,8 @@ def test_a_header_of_numbers_may_be_a_row(file):
 
 
 def test_the_rows_decide_what_separates(file):
-    text = joined(range(N), [f"{k}.5" for k in range(N)], LABELS, names=["a, b", "c, d", "e"], sep=";")
+    values = range(N), [f"{k}.5" for k in range(N)], LABELS
+    text = joined(*values, names=["a, b", "c, d", "e"], sep=";")
     assert av.table(file(text), "e").feature_names == ("a, b", "c, d")
 
 
@@ -327,7 +329,7 @@ def test_a_row_is_read_without_the_others(file):
     for k in range(N):
         one = joined(*([column[k]] for column in (cells, yes, site, LABELS)), names=names, sep=";")
         np.testing.assert_array_equal(data.clean(file(one, "one.csv")), data.X[[k]])
-    with pytest.raises(av.InputError, match="'cells' must contain numbers.*'1.5'"):
+    with pytest.raises(av.InputError, match=r"'cells' must contain numbers.*'1.5'"):
         data.clean(file("cells;yes;site\n1.5;TRUE;A\n", "one.csv"))
     with pytest.raises(av.InputError, match="'yes' must contain numbers"):
         data.clean(file("cells;yes;site\n1,5;2;A\n", "one.csv"))

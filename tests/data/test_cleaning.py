@@ -405,7 +405,7 @@ def test_new_rows_are_cleaned_as_the_training_rows():
     ("new", "message"),
     [
         ({"a": [1.0], "site": ["A"]}, "lack 1 of 3 columns: b"),
-        ({"a": [1.0], "b": ["x"], "site": ["A"]}, "column 'b' must contain numbers, .* but row '0'"),
+        ({"a": [1.0], "b": ["x"], "site": ["A"]}, "'b' must contain numbers, .* but row '0'"),
         ({"a": [None], "b": [1.0], "site": ["A"]}, r"missing values: a \(1\)"),
         ({"a": [1.0], "b": [1.0], "site": [None]}, r"missing values: site \(1\)"),
         ({"a": [], "b": [], "site": []}, "no new rows"),
