@@ -55,6 +55,8 @@ class Table(Dataset):
     ('age', 'sex=m')
     >>> data.clean(pd.DataFrame({"age": [60], "sex": ["m"]})).to_dict("list")
     {'age': [60.0], 'sex=m': [1.0]}
+    >>> data.against({"sex": "m"}).feature_names
+    ('age', 'sex=f')
     >>> train, test = data.split(0.5, random_seed=0)
     >>> train.N, test.take([0], both=False).N
     (2, 1)
