@@ -76,7 +76,7 @@ PURPOSES = {
     },
     "parameters": {
         "meaning": "bias, scales and precisions: what the model has besides weights",
-        "quoted": "its bias and scales",
+        "quoted": "its parameters",
     },
     "ranking": {"meaning": "which features come first", "quoted": "its ranking"},
     "selection": {
