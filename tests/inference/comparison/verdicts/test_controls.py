@@ -165,7 +165,7 @@ def test_tau_four_times_too_large():
     verdict = both["found"]
     assert verdict.level == "with care"
     assert verdict.words["parameters"] == "bad"
-    assert verdict.sentence.endswith("do not report its bias and scales.")
+    assert verdict.sentence.endswith("do not report its parameters.")
     # log 4 is 4.6 sds of 0.3
     assert any(re.match(r"log tau: the mean is off by 4\.[4-8] sd", r) for r in verdict.reasons)
     verdict = both["fixed"]
