@@ -4,8 +4,6 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,8 +14,9 @@ from ardvark.common.validate import InputError
 from ardvark.data.dataset import Dataset, row_labels
 
 from .always import Covariates, features_of, hashed, standardization
-from .arguments import filled
+from .arguments import filled, needed
 from .describing import Described
+from .new_rows import Rows, data_of_rows, rows_of
 from .parts import ard
 from .parts.kernels import Kernel
 from .spec import COVARIATE_SD, BaseHypers, Inputs, ModelSpec, Point
@@ -138,6 +137,32 @@ class Problem:
             return self.inputs.at(self.standardized(rows))
         X = self.standardized(features_of(rows, self.data, self.covariates))
         return self.inputs.at(X, self.covariates.of(rows, self.data))
+
+    def new_rows(self, rows: Rows) -> dict[str, dict[str, Any]]:
+        """Return what `pm.set_data` takes for other rows, given in the units of the table.
+
+        Their labels are not known, and no draw of them depends on the zeros that stand there. To
+        predict them, PyMC is told to draw ``["y", *problem.row_variables]``.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rvm", "digits38")
+        >>> given = problem.new_rows(problem.data.X[:3])  # with problem.model: pm.set_data(**given)
+        >>> {name: values.shape for name, values in given["new_data"].items()}, given["coords"]
+        ({'K': (3, 357), 'label': (3,)}, {'obs': (0, 1, 2)})
+        """
+        X, names = rows_of(self.data, rows, self.always)
+        coords = self.coords | {"obs": row_labels(names)}
+        labels = np.zeros(len(X), self.y.dtype)
+        model = self.spec.build(self.at(X), labels, self.hypers, coords)
+        return {"new_data": data_of_rows(model), "coords": {"obs": coords["obs"]}}
+
+    @property
+    def row_variables(self) -> tuple[str, ...]:
+        """Free variables with a value for each row, such as a latent noise: new rows need others."""
+        dims = self.model.named_vars_to_dims
+        return tuple(v.name for v in self.model.free_RVs if "obs" in (dims.get(v.name) or ()))
 
     @property
     def y(self) -> np.ndarray:
@@ -369,7 +394,7 @@ class Problem:
         """
         inputs = self.inputs if X is None else X
         inputs = inputs if isinstance(inputs, Inputs) else self.inputs.at(inputs)
-        with _needed("eta"):
+        with needed("eta"):
             return self.spec.decision(point, inputs, self.hypers)
 
     def log_predictive(self, y: Any, eta: np.ndarray, point: Point) -> np.ndarray:
@@ -380,7 +405,7 @@ class Problem:
         InputError
             A variable that the noise depends on is missing.
         """
-        with _needed("the probability of a label"):
+        with needed("the probability of a label"):
             return self.spec.log_predictive(y, eta, point, self.hypers)
 
     def log_likelihood(self, point: Point, eta: np.ndarray | None = None) -> np.ndarray:
@@ -414,7 +439,7 @@ class Problem:
             A variable is missing.
         """
         none, hypers = self.at(self.data.X[:0]), self.hypers.marginal()
-        with _needed("the prior's density"):
+        with needed("the prior's density"):
             rest = self.spec.log_joint(point, none, self.y[:0], hypers)
             parts = {}
             for name, prior in self.hypers.weight_priors().items():
@@ -491,14 +516,3 @@ class Problem:
             f"{f'K={len(self.always)}, ' if self.always else ''}B={len(self.basis)}, "
             f"fingerprint {self.fingerprint})"
         )
-
-
-@contextmanager
-def _needed(what: str) -> Iterator[None]:
-    """Turn the KeyError for a variable that is missing from a point into one clear error."""
-    try:
-        yield
-    except KeyError as error:
-        raise InputError(
-            f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
-        ) from error

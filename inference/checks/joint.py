@@ -32,7 +32,7 @@ from ardvark.models.spec import Point
 
 from ..samplers.gradient import nuts
 from ..target.target import Target
-from ..target.unconstrain import unconstrain
+from ardvark.models.parts.unconstrain import unconstrain
 from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import Row, Trial, draw_basis_labels
 
