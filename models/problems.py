@@ -18,6 +18,7 @@ from .arguments import filled, needed
 from .describing import Described
 from .new_rows import Rows, data_of_rows, rows_of
 from .parts import ard
+from .parts.building import no_parent
 from .parts.kernels import Kernel
 from .spec import COVARIATE_SD, BaseHypers, Inputs, ModelSpec, Point
 
@@ -155,12 +156,13 @@ class Problem:
         X, names = rows_of(self.data, rows, self.always)
         coords = self.coords | {"obs": row_labels(names)}
         labels = np.zeros(len(X), self.y.dtype)
-        model = self.spec.build(self.at(X), labels, self.hypers, coords)
+        with no_parent():
+            model = self.spec.build(self.at(X), labels, self.hypers, coords)
         return {"new_data": data_of_rows(model), "coords": {"obs": coords["obs"]}}
 
     @property
     def row_variables(self) -> tuple[str, ...]:
-        """Free variables with a value for each row, such as a latent noise: new rows need others."""
+        """Free variables with a value for each row, such as a latent noise."""
         dims = self.model.named_vars_to_dims
         return tuple(v.name for v in self.model.free_RVs if "obs" in (dims.get(v.name) or ()))
 
@@ -198,7 +200,8 @@ class Problem:
         return self._built()
 
     def _built(self) -> "pm.Model":
-        return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
+        with no_parent():
+            return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -228,7 +231,8 @@ class Problem:
         """
         coords, rows = self.coords, slice(0, 2)
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
-        small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
+        with no_parent():
+            small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
         shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}

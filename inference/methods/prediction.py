@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike
 
 from ardvark.common.rounding import differ
-from ardvark.common.validate import InputError, logger, matrix, one_of
+from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data.columns import listed
 from ardvark.data.dataset import Dataset, row_labels
 from ardvark.models import Inputs, Problem

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .building import no_parent
 from .unconstrain import log_densities_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Derived:
         return self._build(inputs, y, h, coords)
 
     def _remember(self, found: "_Known") -> "_Known":
-        self._known = [known for known in self._known if known is not found][1 - _HELD :] + [found]
+        others = [known for known in self._known if known is not found]
+        self._known = [*others[1 - _HELD :], found]
         return found
 
     def _of(self, inputs: Any, y: np.ndarray, h: Any) -> "_Known":
@@ -93,7 +95,8 @@ class _Known:
     @cached_property
     def model(self) -> "pm.Model":
         """The file's model of them."""
-        return self.build(self.inputs, self.y, self.h, self.coords)
+        with no_parent():
+            return self.build(self.inputs, self.y, self.h, self.coords)
 
     @cached_property
     def function(self) -> Callable[..., Any]:

@@ -71,9 +71,10 @@ def test_posterior_predictive_keeps_what_was_sampled(problem, trace):
 
 def test_new_rows_are_given_in_the_units_of_the_table(problem, trace):
     """Eta of the new rows is that of the model's own function, and the old rows come back."""
-    label, given = observed(problem), problem.new_rows(NEW)
-    old = {name: problem.model[name].get_value() for name in given["new_data"]}
+    label = observed(problem)
     with problem.model:
+        given = problem.new_rows(NEW)
+        old = {name: problem.model[name].get_value() for name in given["new_data"]}
         pm.set_data(**given)
         try:
             names = [label, *problem.row_variables]

@@ -84,7 +84,7 @@ def test_a_wrong_function_beside_derived_ones_is_noticed_before_sampling(problem
     monkeypatch.setattr(own_model, "_COMPARED", set())
     file = without(toy_model, "log_jacobian", "to_free")
     file.log_joint = lambda *given: 2.0 * toy_model.log_joint(*given)
-    with pytest.raises(InputError, match="^log_joint of the model 'toy' contradicts"):
+    with pytest.raises(InputError, match=r"^log_joint of the model 'toy' contradicts"):
         av.fit(problem_of(ModelSpec.of(file)), "advi", progressbar=False)
     other = without(toy_model, *NAMES)
     other.decision = lambda *given: 1.0 + toy_model.decision(*given)
