@@ -223,9 +223,14 @@ class Problem:
         """How many numbers of the unconstrained vector belong to one feature each."""
         return self._layout[2]
 
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """The numbers that `model` holds as data: filled hyperparameters, without building it."""
+        return self._layout[3]
+
     @cached_property
-    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int]:
-        """`shapes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
+    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int, dict[str, np.ndarray]]:
+        """`shapes`, the two sizes, and `constants`, from a model of the first rows and centres.
 
         It has the same variables and dims, and no copy of X.
         """
@@ -237,7 +242,9 @@ class Problem:
         shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
         per_feature = [size for name, size in sizes.items() if dims[name] == ("feature",)]
-        return shapes, sum(sizes.values()), sum(per_feature)
+        values = {v.name: np.asarray(v.get_value()) for v in small.data_vars}
+        constants = {name: value for name, value in values.items() if value.ndim == 0}
+        return shapes, sum(sizes.values()), sum(per_feature), constants
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return features X (M, D), in original units, on the scale of the training data.
