@@ -1,6 +1,7 @@
 """What a user may pass as a model, a data set and a basis, and the errors for anything else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -166,3 +167,14 @@ def basis_centres(
 
 def _inside(index: np.ndarray, N: int) -> bool:
     return bool((index >= 0).all() and (index < N).all())
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Turn the KeyError for a variable that is missing from a point into one clear error."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(
+            f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
+        ) from error

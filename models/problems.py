@@ -4,8 +4,6 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,9 +14,11 @@ from ardvark.common.validate import InputError
 from ardvark.data.dataset import Dataset, row_labels
 
 from .always import Covariates, features_of, hashed, standardization
-from .arguments import filled
+from .arguments import filled, needed
 from .describing import Described
+from .new_rows import Rows, data_of_rows, rows_of
 from .parts import ard
+from .parts.building import no_parent
 from .parts.kernels import Kernel
 from .spec import COVARIATE_SD, BaseHypers, Inputs, ModelSpec, Point
 
@@ -139,6 +139,33 @@ class Problem:
         X = self.standardized(features_of(rows, self.data, self.covariates))
         return self.inputs.at(X, self.covariates.of(rows, self.data))
 
+    def new_rows(self, rows: Rows) -> dict[str, dict[str, Any]]:
+        """Return what `pm.set_data` takes for other rows, given in the units of the table.
+
+        Their labels are not known, and no draw of them depends on the zeros that stand there. To
+        predict them, PyMC is told to draw ``["y", *problem.row_variables]``.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rvm", "digits38")
+        >>> given = problem.new_rows(problem.data.X[:3])  # with problem.model: pm.set_data(**given)
+        >>> {name: values.shape for name, values in given["new_data"].items()}, given["coords"]
+        ({'K': (3, 357), 'label': (3,)}, {'obs': (0, 1, 2)})
+        """
+        X, names = rows_of(self.data, rows, self.always)
+        coords = self.coords | {"obs": row_labels(names)}
+        labels = np.zeros(len(X), self.y.dtype)
+        with no_parent():
+            model = self.spec.build(self.at(X), labels, self.hypers, coords)
+        return {"new_data": data_of_rows(model), "coords": {"obs": coords["obs"]}}
+
+    @property
+    def row_variables(self) -> tuple[str, ...]:
+        """Free variables with a value for each row, such as a latent noise."""
+        dims = self.model.named_vars_to_dims
+        return tuple(v.name for v in self.model.free_RVs if "obs" in (dims.get(v.name) or ()))
+
     @property
     def y(self) -> np.ndarray:
         """Labels (N,), 0 or 1."""
@@ -173,7 +200,8 @@ class Problem:
         return self._built()
 
     def _built(self) -> "pm.Model":
-        return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
+        with no_parent():
+            return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -195,20 +223,28 @@ class Problem:
         """How many numbers of the unconstrained vector belong to one feature each."""
         return self._layout[2]
 
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """The numbers that `model` holds as data: filled hyperparameters, without building it."""
+        return self._layout[3]
+
     @cached_property
-    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int]:
-        """`shapes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
+    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int, dict[str, np.ndarray]]:
+        """`shapes`, the two sizes, and `constants`, from a model of the first rows and centres.
 
         It has the same variables and dims, and no copy of X.
         """
         coords, rows = self.coords, slice(0, 2)
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
-        small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
+        with no_parent():
+            small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
         shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
         per_feature = [size for name, size in sizes.items() if dims[name] == ("feature",)]
-        return shapes, sum(sizes.values()), sum(per_feature)
+        values = {v.name: np.asarray(v.get_value()) for v in small.data_vars}
+        constants = {name: value for name, value in values.items() if value.ndim == 0}
+        return shapes, sum(sizes.values()), sum(per_feature), constants
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return features X (M, D), in original units, on the scale of the training data.
@@ -369,7 +405,7 @@ class Problem:
         """
         inputs = self.inputs if X is None else X
         inputs = inputs if isinstance(inputs, Inputs) else self.inputs.at(inputs)
-        with _needed("eta"):
+        with needed("eta"):
             return self.spec.decision(point, inputs, self.hypers)
 
     def log_predictive(self, y: Any, eta: np.ndarray, point: Point) -> np.ndarray:
@@ -380,7 +416,7 @@ class Problem:
         InputError
             A variable that the noise depends on is missing.
         """
-        with _needed("the probability of a label"):
+        with needed("the probability of a label"):
             return self.spec.log_predictive(y, eta, point, self.hypers)
 
     def log_likelihood(self, point: Point, eta: np.ndarray | None = None) -> np.ndarray:
@@ -414,7 +450,7 @@ class Problem:
             A variable is missing.
         """
         none, hypers = self.at(self.data.X[:0]), self.hypers.marginal()
-        with _needed("the prior's density"):
+        with needed("the prior's density"):
             rest = self.spec.log_joint(point, none, self.y[:0], hypers)
             parts = {}
             for name, prior in self.hypers.weight_priors().items():
@@ -491,14 +527,3 @@ class Problem:
             f"{f'K={len(self.always)}, ' if self.always else ''}B={len(self.basis)}, "
             f"fingerprint {self.fingerprint})"
         )
-
-
-@contextmanager
-def _needed(what: str) -> Iterator[None]:
-    """Turn the KeyError for a variable that is missing from a point into one clear error."""
-    try:
-        yield
-    except KeyError as error:
-        raise InputError(
-            f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
-        ) from error

@@ -45,6 +45,7 @@ from ardvark.common.registry import Registry
 from ardvark.common.validate import InputError, logger, unknown_option
 
 from .parts.ard import WeightPrior
+from .parts.derived import NAMES, Derived
 from .parts.kernels import Kernel, make_kernel
 
 if TYPE_CHECKING:
@@ -313,6 +314,8 @@ class ModelSpec(ModelCard):
     def of(cls, file: Any) -> "ModelSpec":
         """Return the model that a file defines: a module of this folder, or one of your own.
 
+        One of your own may leave out `log_joint`, `log_jacobian` and `to_free` (`derived.py`).
+
         Examples
         --------
         >>> from ardvark.models import ModelSpec, rvm
@@ -321,7 +324,11 @@ class ModelSpec(ModelCard):
         """
         card = {f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)}
         names = {f.name for f in dataclasses.fields(cls)} - {*card, "doc"}
-        parts = {name: getattr(file, name) for name in names}
+        lacks = [name for name in NAMES if not hasattr(file, name)]
+        parts = {name: getattr(file, name) for name in names - {*lacks}}
+        if lacks:  # a file of one's own: its PyMC model says it
+            derived = Derived(file.build)
+            parts |= {name: getattr(derived, name) for name in ("build", *lacks)}
         return cls(**card, **parts, doc=file.__doc__ or "")
 
     def __repr__(self) -> str:

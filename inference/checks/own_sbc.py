@@ -21,12 +21,12 @@ import xarray as xr
 
 from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError
+from ardvark.models.parts.unconstrain import unconstrain
 
 from ..fits.datatree import component_names, group, own_draws
 from ..methods import registry
 from ..target.backend import FitFailed, Job, Result
 from ..target.target import Target
-from ..target.unconstrain import unconstrain
 from .ranks import Calibration, rank
 from .replicates import Row, Trial
 from .sbc import RANKS, refuse_without_draws, thinned

@@ -262,6 +262,7 @@ def _constant_data(problem: Problem) -> xr.Dataset:
         arrays |= {"C": problem.C, "covariate_center": center, "covariate_scale": scale}
         dims |= {"C": ("obs", "covariate")}
         dims |= {f"covariate_{name}": ("covariate",) for name in ("center", "scale")}
+    arrays |= problem.constants  # by them PyMC sees that the model has not changed since
     return dataset(arrays, dims, problem.coords, draws=False)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import xarray as xr
 
 from ardvark.common.validate import InputError
+from ardvark.models.parts.unconstrain import log_density
 
 from ..fits.datatree import group, model_coords, own_draws
 from ..fits.own_groups import data_of
 from ..target.backend import Kind
-from ..target.unconstrain import log_density
 from .given_draws import LEAD, Arrays, Draws, Expected, check_support, inside, prior_unchecked
 
 if TYPE_CHECKING:

@@ -4,21 +4,19 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike
 
 from ardvark.common.rounding import differ
-from ardvark.common.validate import InputError, logger, matrix, one_of
+from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data.columns import listed
 from ardvark.data.dataset import Dataset, row_labels
 from ardvark.models import Inputs, Problem
+from ardvark.models.new_rows import Rows, rows_of
 
 from ..fits.activity import primal_weights
 from ..fits.datatree import COVARIATES, check_same
 from . import registry
 
-Rows = Dataset | pd.DataFrame | ArrayLike
 Rule = Literal["draws", "paper"]
 _CHUNK = 2.0e7  # numbers held at once
 
@@ -205,47 +203,6 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
         mean[own], sd[own] = w.mean((0, 1)), w.std((0, 1))
         intercept = intercept - w @ problem.covariates.center
     return LinearRule(mean, float(intercept.mean()), sd, float(intercept.std()))
-
-
-def rows_of(
-    data: Dataset, X_new: Rows, always: tuple[str, ...] = ()
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return X_new in the columns of the training data (M, D + K), and the names of its rows.
-
-    Raises
-    ------
-    InputError
-        A column is missing (`always` names the covariates), or their number differs.
-    """
-    features = tuple(data.feature_names)
-    columns: tuple[str, ...]
-    if isinstance(X_new, Dataset):
-        X, names, columns = X_new.X, tuple(X_new.sample_names), tuple(X_new.feature_names)
-    else:
-        X = matrix(X_new, name="X_new")
-        names, columns = tuple(map(str, range(len(X)))), features
-        if isinstance(X_new, pd.DataFrame):
-            names, columns = tuple(map(str, X_new.index)), tuple(map(str, X_new.columns))
-    if columns != features and set(columns) >= set(features):
-        X = X[:, [columns.index(f) for f in features]]
-    elif columns != features:
-        missing = [f for f in features if f not in columns]
-        if set(missing) & set(always):
-            absent = ", ".join(f for f in always if f in missing)
-            raise InputError(
-                f"X_new lacks what is always in the model: {absent}. A prediction needs the "
-                "covariates of each new row, in columns of these names."
-            )
-        raise InputError(
-            f"X_new lacks {len(missing)} feature(s) of the training data; the first is "
-            f"{missing[0]!r}. It needs a column with the name of every training feature."
-        )
-    if X.shape[1] != len(features):
-        raise InputError(
-            f"X_new has {X.shape[1]} features and the training data have {len(features)}; "
-            "the numbers must be equal."
-        )
-    return X, names
 
 
 def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs, y: int) -> np.ndarray:

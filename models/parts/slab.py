@@ -24,10 +24,14 @@ the probability that `draw` accepts a draw from that prior.
 import math
 from typing import Any
 
+import numba
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.transforms import log as log_transform
+from pytensor.link.numba.dispatch.basic import numba_njit
+from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+from pytensor.tensor.random.op import RandomVariable
 from scipy import special
 
 _LOG_2 = math.log(2.0)
@@ -97,7 +101,137 @@ def _draw_wide(
     return p, rng.normal(size=size) * (p + slab**-2.0) ** -0.5
 
 
+# --- the same draws one at a time, compiled -------------------------------------------------------
+
+
+@numba.njit(nogil=True)
+def _one(rng: Any, shape: float, rate: float, slab: float) -> tuple[float, float]:
+    """Return one draw of (precision, x): `draw`, for PyMC's compiled functions."""
+    narrow = shape == 0.5 and rate > _WIDE * slab**2
+    while True:
+        if narrow:
+            p = rng.exponential(1.0 / rate)
+            if rng.random() < 1.0 / math.sqrt(1.0 + slab**2 * p):
+                return p, rng.standard_normal() / math.sqrt(p + 1.0 / slab**2)
+            continue
+        p = rng.gamma(shape, 1.0 / rate)
+        if p > 0.0:  # one that underflows to 0 is never accepted
+            x = rng.standard_normal() / math.sqrt(p)
+            if rng.random() < math.exp(-0.5 * (x / slab) ** 2):
+                return p, x
+
+
+class _Slab(RandomVariable):
+    """A variable with the parameters shape, rate, slab and log_mass, of which draws need three."""
+
+    signature = "(),(),(),()->()"
+    dtype = "floatX"
+
+    @staticmethod
+    def of(precision: Any, x: Any) -> Any:
+        """Return the variable, of both parts of a draw."""
+        raise NotImplementedError
+
+    @classmethod
+    def rng_fn(
+        cls, rng: np.random.Generator, shape: Any, rate: Any, slab: Any, log_mass: Any, size: Any
+    ) -> np.ndarray:
+        """Draw by NumPy, where nothing is compiled."""
+        return cls.of(*draw(rng, shape, rate, slab, () if size is None else size))
+
+
+class _SignedRV(_Slab):
+    name = "slab_student_t"
+    _print_name = ("SlabStudentT", "SlabStudentT")
+
+    @staticmethod
+    def of(precision: Any, x: Any) -> Any:
+        return x
+
+
+class _PositiveRV(_Slab):
+    name = "slab_half_student_t"
+    _print_name = ("SlabHalfStudentT", "SlabHalfStudentT")
+
+    @staticmethod
+    def of(precision: Any, x: Any) -> Any:
+        return np.abs(x)
+
+
+class _TiltedGammaRV(_Slab):
+    name = "tilted_gamma"
+    _print_name = ("TiltedGamma", "TiltedGamma")
+
+    @staticmethod
+    def of(precision: Any, x: Any) -> Any:
+        return precision
+
+
+@numba_core_rv_funcify.register(_SignedRV)
+@numba_core_rv_funcify.register(_PositiveRV)
+@numba_core_rv_funcify.register(_TiltedGammaRV)
+def _compiled(op: _Slab, node: Any) -> tuple[Any, int]:
+    """Return the scalar function of a draw, and the version of its code for the cache."""
+    part = numba.njit(op.of)
+
+    @numba_njit
+    def random(rng, shape, rate, slab, log_mass):  # type: ignore[no-untyped-def]
+        precision, x = _one(rng, shape, rate, slab)
+        return part(precision, x)
+
+    return random, 1
+
+
 # --- the two factors, as distributions in PyMC ----------------------------------------------------
+
+
+class _Signed(Continuous):
+    """Student-t times the slab."""
+
+    rv_op = _SignedRV()
+
+    @classmethod
+    def dist(cls, *law: Any, **kwargs: Any) -> Any:  # PyMC's `shape` is the variable's
+        return super().dist(law, **kwargs)
+
+    def support_point(rv: Any, size: Any, *law: Any) -> Any:
+        return pt.zeros_like(rv)
+
+    def logp(x: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
+        student = (
+            pt.gammaln(shape + 0.5)
+            - pt.gammaln(shape)
+            - 0.5 * pt.log(2.0 * math.pi * rate)
+            - (shape + 0.5) * pt.log1p(x**2 / (2.0 * rate))
+        )
+        return student - 0.5 * (x / slab) ** 2 - log_mass
+
+
+class _Positive(_Signed):
+    """Its absolute value, sampled as a logarithm."""
+
+    rv_op = _PositiveRV()
+
+    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
+        # the scale, since log x is undefined at 0
+        return pt.full_like(rv, pt.sqrt(rate / shape))
+
+    def logp(x: Any, *law: Any) -> Any:
+        return pt.switch(pt.ge(x, 0.0), _Signed.logp(x, *law) + _LOG_2, -np.inf)
+
+
+class _Tilted(_Signed):
+    """The precision."""
+
+    rv_op = _TiltedGammaRV()
+
+    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
+        return pt.full_like(rv, shape / rate)  # the Gamma's mean
+
+    def logp(p: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
+        gamma = shape * pt.log(rate) - pt.gammaln(shape) + (shape - 1.0) * pt.log(p) - rate * p
+        kept = -0.5 * pt.log1p(1.0 / (slab**2 * p))
+        return pt.switch(pt.gt(p, 0.0), gamma + kept - log_mass, -np.inf)
 
 
 def SlabStudentT(
@@ -114,33 +248,10 @@ def SlabStudentT(
     signed : bool
         Whether x has either sign; if not, x >= 0 has twice the density and is sampled as log x.
     """
-
-    def logp(x: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
-        student = (
-            pt.gammaln(shape + 0.5)
-            - pt.gammaln(shape)
-            - 0.5 * pt.log(2.0 * math.pi * rate)
-            - (shape + 0.5) * pt.log1p(x**2 / (2.0 * rate))
-        )
-        inside = student - 0.5 * (x / slab) ** 2 - log_mass
-        return inside if signed else pt.switch(pt.ge(x, 0.0), inside + _LOG_2, -np.inf)
-
-    def random(
-        shape: Any, rate: Any, slab: Any, log_mass: Any, rng: Any = None, size: Any = None
-    ) -> np.ndarray:
-        x = draw(rng, shape, rate, slab, () if size is None else size)[1]
-        return x if signed else np.abs(x)
-
-    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
-        # the scale, since log x is undefined at 0, PyMC's default for a custom distribution
-        return pt.zeros_like(rv) if signed else pt.full_like(rv, pt.sqrt(rate / shape))
-
-    if not signed:
-        kwargs.setdefault("default_transform", log_transform)
-    how = {"logp": logp, "random": random, "support_point": support_point}
-    return pm.CustomDist(
-        name, shape, rate, slab, log_mass, class_name="SlabStudentT", **how, **kwargs
-    )
+    if signed:
+        return _Signed(name, shape, rate, slab, log_mass, **kwargs)
+    kwargs.setdefault("default_transform", log_transform)
+    return _Positive(name, shape, rate, slab, log_mass, **kwargs)
 
 
 def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, log_mass: Any, **kwargs: Any) -> Any:
@@ -149,22 +260,5 @@ def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, log_mass: Any, **kw
     Gamma(shape, rate) times (1 + 1 / (slab^2 precision))^-1/2, divided by the mass. Precisions so
     small that only the slab bounds the weight are rarer than under the Gamma.
     """
-
-    def logp(p: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
-        gamma = shape * pt.log(rate) - pt.gammaln(shape) + (shape - 1.0) * pt.log(p) - rate * p
-        kept = -0.5 * pt.log1p(1.0 / (slab**2 * p))
-        return pt.switch(pt.gt(p, 0.0), gamma + kept - log_mass, -np.inf)
-
-    def random(
-        shape: Any, rate: Any, slab: Any, log_mass: Any, rng: Any = None, size: Any = None
-    ) -> np.ndarray:
-        return draw(rng, shape, rate, slab, size)[0]
-
-    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
-        return pt.full_like(rv, shape / rate)  # the Gamma's mean
-
     kwargs.setdefault("default_transform", log_transform)
-    how = {"logp": logp, "random": random, "support_point": support_point}
-    return pm.CustomDist(
-        name, shape, rate, slab, log_mass, class_name="TiltedGamma", **how, **kwargs
-    )
+    return _Tilted(name, shape, rate, slab, log_mass, **kwargs)

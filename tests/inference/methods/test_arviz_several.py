@@ -79,7 +79,7 @@ FOR = {
     "compare": lambda t: az.compare({"one": t, "other": t}),
     "psense_summary": lambda t: az.psense_summary(t, var_names=["bias"]),
 }
-PREDICT = ("loo", "compare")
+PREDICT = ("loo", "compare", "psense_summary")
 """These need terms that predict: draws of an approximation are not weighted, and refused."""
 
 

@@ -33,29 +33,30 @@ def unconstrain(model: "pm.Model") -> Callable[..., list[np.ndarray]]:
     )  # fmt: skip
 
 
-def log_density_of(model: "pm.Model") -> Callable[..., np.ndarray]:
-    """Return the function from free variables, in their order, to the log density.
+def log_densities_of(model: "pm.Model") -> Callable[..., list[np.ndarray]]:
+    """Return the function from free variables, in their order, to two log densities.
 
-    It is that of the unconstrained vector, Jacobian included.
+    The first is that of the unconstrained vector, Jacobian included, the second that of the
+    variables themselves.
     """
     import pytensor
     from pytensor.graph.replace import clone_replace
 
     symbols, values = _symbols(model)
     known = dict(zip((model.rvs_to_values[rv] for rv in symbols), values, strict=True))
-    logp = clone_replace(model.logp(), known)
+    both = clone_replace([model.logp(), model.logp(jacobian=False)], known)
     return pytensor.function(
-        list(symbols.values()), logp, mode="FAST_COMPILE", allow_input_downcast=True,
+        list(symbols.values()), both, mode="FAST_COMPILE", allow_input_downcast=True,
         on_unused_input="ignore",
     )  # fmt: skip
 
 
 def log_density(model: "pm.Model", point: dict[str, np.ndarray]) -> np.ndarray:
     """Return the log density (chain, draw) of draws of all free variables; NaN where it fails."""
-    function = log_density_of(model)
+    function = log_densities_of(model)
     arrays = [point[rv.name] for rv in model.free_RVs]
     chains, draws = arrays[0].shape[:2]
     out = np.empty((chains, draws))
     for at in np.ndindex(chains, draws):
-        out[at] = function(*[values[at] for values in arrays])
+        out[at] = function(*[values[at] for values in arrays])[0]
     return out
