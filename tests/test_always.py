@@ -100,6 +100,22 @@ def test_the_command_line_takes_them(tmp_path, command):
     assert "unknown column 'smoking'" in done.stderr
 
 
+def test_methods_are_told_for_what_compare_would_be_given(tmp_path, command):
+    """All its options: cleaning, covariates and their reference, a split; and the time."""
+    own = frame().assign(site=rng(1).choice(["Lund", "Oslo", "Turku"], 60))
+    own.to_csv(tmp_path / "own.csv", index=False)
+    words = ["methods", "--for", "rfvm", tmp_path / "own.csv", "--target", "status"]
+    done = command(*words)
+    assert done.returncode == 2
+    assert "--encode onehot" in done.stderr
+    words += ["--encode", "onehot", "--always", "site,age", "--reference", "site=Oslo"]
+    done = command(*words, "--test-size", "0.25", "--set", "slab=2.0", "--draws", "100")
+    assert done.returncode == 0, done.stderr
+    train, _ = av.table(tmp_path / "own.csv", "status", encode="onehot").split(0.25)
+    assert f"rfvm on own: {train.N} samples, 4 features" in done.stdout
+    assert "exact: may take " in done.stdout
+
+
 def test_the_estimator_takes_them():
     """In the columns of X; what is always in the model stays in what `transform` keeps."""
     X, y = frame().drop(columns="status"), frame()["status"]

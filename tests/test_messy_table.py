@@ -205,21 +205,6 @@ def test_a_study_of_a_named_data_set_predicts_as_well(command, tmp_path):
     assert "P(8)" in table
 
 
-def test_methods_are_told_for_what_compare_would_be_given(tmp_path, command):
-    """All its options: cleaning, covariates and their reference, a split; and the time."""
-    frame = messy()[["marker 0", "marker 1", "site", "status"]].dropna()
-    frame[frame["status"] != "unsure"].to_csv(tmp_path / "own.csv", index=False)
-    words = ["methods", "--for", "rfvm", tmp_path / "own.csv", "--target", "status"]
-    done = command(*words)
-    assert done.returncode == 2
-    assert "--encode onehot" in done.stderr
-    words += ["--encode", "onehot", "--always", "site", "--reference", "site=Oslo"]
-    done = command(*words, "--test-size", "0.25", "--set", "slab=2.0", "--draws", "100")
-    assert done.returncode == 0, done.stderr
-    assert "rfvm on own: 56 samples, 2 features" in done.stdout
-    assert "exact: may take " in done.stdout
-
-
 # --- the words of a command line ------------------------------------------------------------------
 
 
