@@ -9,7 +9,7 @@ R-hat and least ESS at each judgement).
 There are more if 4 `ess` over all chains are more. There are fewer of a run that reached a limit,
 and of one that was asked for a smaller `ess` and had it earlier. Equal seeds give equal draws. With
 `minutes` a run may be ended by the clock, and where memory is short fewer draws are kept
-(`contract/room.py`), which is said beforehand. Then another machine may give other draws: such a
+(`target/room.py`), which is said beforehand. Then another machine may give other draws: such a
 fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
