@@ -12,9 +12,9 @@ each standard deviation, as a ratio.
 
 What is expected is written down before any fit, from the reference draws alone. A mean field
 has the conditional standard deviations of a normal posterior, so its smallest ratio to the marginal
-ones is known; it is expected to be trusted if that is at least `NEAR`. Laplace is exact for a normal
-posterior; it is expected to be trusted if no component of the unconstrained vector is skewed by
-more than `SKEWED`. PyMC's full-rank ADVI starts at 0 with steps for numbers of size 1, so it is
+ones is known; it is expected to be trusted if that is at least `NEAR`. Laplace is exact for a
+normal posterior; it is expected to be trusted if no component of the unconstrained vector is skewed
+by more than `SKEWED`. PyMC's full-rank ADVI starts at 0 with steps for numbers of size 1, so it is
 expected to be right where Laplace is and no mean is more than `REACH` standard deviations away.
 """
 

@@ -239,7 +239,7 @@ def test_a_mode_where_no_gaussian_fits_is_one_point_and_its_reason(density, reas
 
 
 def test_a_mode_far_off_is_no_boundary_where_there_is_none():
-    """An intercept in dollars lies where it lies; the mode of a scale is judged by its logarithm."""
+    """An intercept in dollars lies where it lies; a scale is judged by its logarithm."""
     with pm.Model() as model:
         beta = pm.Flat("beta", shape=2)
         pm.HalfNormal("sigma", 1.0)
