@@ -14,15 +14,12 @@ from .inference import choose as choose
 from .inference import compare as compare
 from .inference import effects as effects
 from .inference import fit as fit
-from .inference import khat as khat
 from .inference import panel as panel
 from .inference import predict as predict
 from .inference import read as read
-from .inference import register_backend as register_backend
 from .inference import resume as resume
 from .inference import save as save
 from .inference import select as select
-from .inference import selection_text as selection_text
 from .inference import sensitivity as sensitivity
 from .inference import summary as summary
 from .models import ZOO as ZOO

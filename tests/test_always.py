@@ -46,7 +46,7 @@ def test_odds_ratios_are_of_one_unit_of_the_column(problem, fit):
         found = table.loc[name, ["odds_low", "odds_ratio", "odds_high"]].to_numpy(float)
         np.testing.assert_allclose(found, np.quantile(ratio, [0.05, 0.5, 0.95]), rtol=1e-2)
     assert table.attrs["towards"] == "well"
-    text = av.selection_text(fit)
+    text = av.inference.selection_text(fit)
     assert "Always in the model, with odds ratios for one unit: smoker (" in text
     assert f"age ({table.loc['age', 'odds_ratio']:.2g} [" in text
     assert "Always in the model" in " ".join(repr(av.summary(fit)).split())  # wherever lines end
@@ -56,7 +56,7 @@ def test_without_covariates_nothing_is_said_of_them():
     own = av.problem("rfvm", frame()[["g1", "g2", "status"]], "status", **PLAIN)
     tree = av.fit(own, "gibbs", tune=20, random_seed=seed(0), **QUIET)
     assert av.effects(tree, "covariate").empty
-    assert "Always" not in av.selection_text(tree)
+    assert "Always" not in av.inference.selection_text(tree)
     effects = tables(own, None, {"gibbs": tree})["effects"]
     assert set(effects.index.get_level_values("kind")) == {"feature", "sample"}
 
@@ -65,7 +65,7 @@ def test_a_probit_model_has_effects_and_no_odds():
     own = av.problem("sparse_probit", frame(), "status", always=["age"])
     tree = av.fit(own, "gibbs", random_seed=seed(1), **QUIET)
     assert list(av.effects(tree, "covariate")) == ["effect", "effect_sd", "low", "high"]
-    assert "with effects on eta per standard deviation: age (+" in av.selection_text(tree)
+    assert "with effects on eta per standard deviation: age (+" in av.inference.selection_text(tree)
 
 
 def test_exported_files_have_the_covariates(problem, fit):

@@ -169,7 +169,8 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
     >>> import numpy as np
     >>> import ardvark as av
     >>> narrow = np.random.default_rng(0).normal(scale=0.3, size=2000)
-    >>> av.khat(-0.5 * narrow**2, -0.5 * (narrow / 0.3) ** 2) > 0.7  # of a standard normal
+    >>> log_p, log_q = -0.5 * narrow**2, -0.5 * (narrow / 0.3) ** 2  # p is a standard normal
+    >>> av.inference.khat(log_p, log_q) > 0.7
     True
     """
     return smoothed(np.ravel(log_p) - np.ravel(log_q))[1]

@@ -30,7 +30,7 @@ def selection_text(tree: xr.DataTree) -> str:
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
     >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
-    >>> print(av.selection_text(fit))
+    >>> print(av.inference.selection_text(fit))
     On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2; the
     prior expects ...). More likely above it than not are x2 (+..., P 1.00, prior ...), x1
     (+...); 2 features carry 90 % of the squared effects, and those above it

@@ -78,7 +78,7 @@ def register_backend(module: Any) -> None:
     ...     return Result({name: np.array([[d[name]] for d in drawn]) for name in names})
     >>> prior = SimpleNamespace(NAME="prior", KIND="approximation", Options=Settings, fit=fit)
     >>> prior.supports = lambda target: None  # it applies to every problem
-    >>> av.register_backend(prior)
+    >>> av.inference.register_backend(prior)
     >>> problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
     >>> tree = av.fit(problem, "prior", draws=1, chains=2, progressbar=False)
     >>> tree["posterior"]["eta"].shape

@@ -39,6 +39,7 @@ from lab.posteriordb.twins import TWINS, UNSEEN
 HERE = Path(__file__).parent
 NEAR, SKEWED, REACH = 0.8, 0.3, 50.0
 METHODS = ("exact", "advi", "laplace", "full-rank ADVI")
+LEVELS = ("trust", "converged", "with care", "do not use", "not judged")
 STEPS = 30_000
 """Iterations of PyMC's full-rank ADVI."""
 WRONG_MEAN, WRONG_SD = 0.5, 0.6
@@ -156,6 +157,67 @@ def long(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(listed)
 
 
+def counted(fits: pd.DataFrame, beforehand: pd.DataFrame) -> pd.DataFrame:
+    """Return by method how often each level was said, how often wrongly, and as expected."""
+    rows_of = []
+    ahead = beforehand.set_index("posterior")
+    for method in METHODS:
+        own = fits[fits["method"] == method].set_index("posterior")
+        trusted = own["level"].isin(["trust", "converged"])
+        near, far = right(own), wrong(own)
+        row: dict[str, Any] = {"method": method, "fits": len(own)}
+        row |= {level: int((own["level"] == level).sum()) for level in LEVELS}
+        row |= {
+            "wrong and trusted": int((far & trusted).sum()), "of wrong": int(far.sum()),
+            "right and condemned": int((near & (own["level"] == "do not use")).sum()),
+            "of right": int(near.sum()),
+        }  # fmt: skip
+        if method in ahead:
+            as_expected = (ahead.loc[own.index, method] == "trust") == trusted
+            row["as expected"] = int(as_expected.sum())
+        rows_of.append(row)
+    return pd.DataFrame(rows_of)
+
+
+def wrong(fits: pd.DataFrame) -> pd.Series:
+    """Whether a fit must not be trusted, by the reference draws."""
+    return (fits["mean off by"] > WRONG_MEAN) | (fits["smallest sd ratio"] < WRONG_SD)
+
+
+def right(fits: pd.DataFrame) -> pd.Series:
+    """Whether a fit must not be condemned."""
+    narrow, wide = fits["smallest sd ratio"] >= RIGHT_SD, fits["largest sd ratio"] <= 1 / RIGHT_SD
+    return (fits["mean off by"] <= RIGHT_MEAN) & narrow & wide
+
+
+def shown(fits: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each posterior: what was said of each method, with its worst component."""
+    listed = []
+    for name in dict.fromkeys(fits["posterior"]):
+        own = fits[fits["posterior"] == name].set_index("method")
+        row = {"posterior": name.partition("-")[2], "exact": own.loc["exact", "level"]}
+        row["z"] = f"{own.loc['exact', 'z']:.1f}"
+        for method in METHODS[1:]:
+            fit = own.loc[method]
+            row[method] = (
+                f"{fit['level']}: {fit['mean off by']:.2g} sd, {fit['smallest sd ratio']:.2g}"
+            )
+        listed.append(row)
+    return pd.DataFrame(listed)
+
+
+def publish() -> None:
+    """Put the tables that are there into the page."""
+    beforehand, tables_of = tables.read(HERE / "expected.csv"), {}
+    for which in ("trial", "unseen"):
+        path = HERE / f"{which}.csv"
+        if path.exists():
+            fits = tables.read(path)
+            tables_of[f"{which}_counts"] = tables.markdown(counted(fits, beforehand))
+            tables_of[which] = tables.markdown(shown(fits))
+    tables.fill(HERE / "POSTERIORDB.md", **tables_of)
+
+
 def main(words: list[str] | None = None) -> None:
     """Write down what is expected, or fit and judge."""
     parser = argparse.ArgumentParser(
@@ -175,6 +237,7 @@ def main(words: list[str] | None = None) -> None:
     work = (({"posterior": n}, lambda n=n: judged(database, n)) for n in names)
     found = rows.computed(Path("results/posteriordb") / f"{which}.csv", work)
     tables.write(HERE / f"{which}.csv", long(pd.DataFrame(found)), command)
+    publish()
 
 
 if __name__ == "__main__":

@@ -253,7 +253,7 @@ class Majority:
 
 def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
     monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    av.register_backend(Majority)
+    av.inference.register_backend(Majority)
     tree = av.fit(av.problem("rfvm", dataset), "majority", progressbar=False)
     assert tree.attrs["status"] == "finished"
     assert tree.attrs["kind"] == "point"

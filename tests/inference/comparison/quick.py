@@ -18,7 +18,7 @@ def registered(monkeypatch, *methods):
     for name, size in (("DRAWS", 20), ("FEWEST", 10)):
         monkeypatch.setattr(prior_activity, name, size)
     for method in methods:
-        av.register_backend(method)
+        av.inference.register_backend(method)
 
 
 class Prior:

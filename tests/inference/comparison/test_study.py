@@ -157,7 +157,7 @@ def test_a_fit_that_xarray_wrote_is_read(problem, tmp_path):
 
 def test_one_failure_loses_nothing_and_is_tried_again(problem, tmp_path, monkeypatch, caplog):
     """A bug; and what `fit` itself turns into a failed fit, with the request it answers."""
-    av.register_backend(type("Third", (Prior,), {"NAME": "third"}))
+    av.inference.register_backend(type("Third", (Prior,), {"NAME": "third"}))
     methods = {**METHODS, "third": {}}
     with monkeypatch.context() as patch:
         for name, error in (("other", ZeroDivisionError("a bug")), ("third", FitFailed("no mode"))):

@@ -144,7 +144,7 @@ def test_a_prior_that_cannot_be_simulated_is_left_out(small_data):
     arrays = {"feature_weight": np.ones((1, 4, 3)), "sample_weight": np.ones((1, 4, 12))}
     tree = selected(problem, **arrays)
     assert "prior_feature" not in tree["selection"]
-    assert "prior" not in av.selection_text(tree)
+    assert "prior" not in av.inference.selection_text(tree)
     assert av.effects(tree)["prior"].isna().all()
 
 
@@ -204,7 +204,7 @@ def test_two_copies_are_active_in_turn(small_data):
     assert found["prior_group"].values.tolist() == [prior]
     other = {"x1": "x3", "x3": "x1"}[leader]
     told = f"(correlation of at least 0.6) has such an effect: {leader}, {other} (0.90, prior "
-    assert f"{told}{prior:.2f})." in av.selection_text(tree)
+    assert f"{told}{prior:.2f})." in av.inference.selection_text(tree)
 
 
 def test_no_groups_no_words(small_data):
@@ -212,4 +212,4 @@ def test_no_groups_no_words(small_data):
     problem = av.problem("rfvm", small_data(N=40, D=3))
     tree = selected(problem, **prior_draws(problem))
     assert "p_active_group" not in tree["selection"]
-    assert "correlat" not in av.selection_text(tree)
+    assert "correlat" not in av.inference.selection_text(tree)

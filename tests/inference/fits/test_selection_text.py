@@ -38,7 +38,7 @@ def tree_of(p, kind="mcmc", prior=None, effect=None, attrs=None, **known):
 def test_the_prior_direction_and_size_stand_beside_p_active():
     p, effect = [0.25, 0.875, 0.75, 0.0, 0.0], [0.0, -2.0, 1.25, 0.0, 0.0]
     tree = tree_of(p, prior=[0.25] * 5, effect=effect)
-    assert av.selection_text(tree) == (
+    assert av.inference.selection_text(tree) == (
         "On average 1.5 of 5 features have an effect above 0.5 (90 % interval 1 to 2; the prior "
         "expects 1.2). More likely above it than not (prior 0.25) are g1 (-2 [-2.5, -1.5], P "
         "0.88), g2 (+1.2 [0.75, 1.8], P 0.75); 1 feature carries 90 % of the squared effects, and "
@@ -49,19 +49,22 @@ def test_the_prior_direction_and_size_stand_beside_p_active():
 
 def test_priors_that_differ_are_told_of_each():
     """As under labels in the basis; a constant feature, without an effect, does not count."""
-    text = av.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.25, 0.5, 0.0]))
+    text = av.inference.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.25, 0.5, 0.0]))
     assert "above it than not are g1 (P 0.88, prior 0.50); " in text
-    alike = av.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.5, 0.5, 0.0]))
+    alike = av.inference.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.5, 0.5, 0.0]))
     assert "above it than not (prior 0.50) are g1 (P 0.88); " in alike
-    none = av.selection_text(tree_of([0.25, 0.125], prior=[0.5, 0.5]))
+    none = av.inference.selection_text(tree_of([0.25, 0.125], prior=[0.5, 0.5]))
     assert "None is more likely above it than not (prior 0.50), so this fit" in none
 
 
 def test_slopes_are_called_so_and_a_point_has_no_interval():
     effect = [0.0, -2.0, 1.25]
     tree = tree_of([0.0, 1.0, 1.0], effect=effect, attrs={"direction": "average partial effect"})
-    assert "effects on eta (average partial effect) towards 'ill', in" in av.selection_text(tree)
-    point = av.selection_text(tree_of([0.0, 1.0, 1.0], "point", effect=effect))
+    assert (
+        "effects on eta (average partial effect) towards 'ill', in"
+        in av.inference.selection_text(tree)
+    )
+    point = av.inference.selection_text(tree_of([0.0, 1.0, 1.0], "point", effect=effect))
     assert point == (
         "At the returned point 2 of 3 features have an effect above 0.5: g1 (-2), g2 (+1.2); "
         "1 feature carries 90 % of the squared effects, and those above it 80 %. Numbers with a "
@@ -80,7 +83,7 @@ def test_groups_are_named_where_they_say_more_than_their_members_and_the_prior()
         "prior_group": [0.25, 0.25, 0.5625, 0.125],
     }
     tree = tree_of(p, prior=np.full(8, 0.125), **groups)
-    assert av.selection_text(tree).endswith(
+    assert av.inference.selection_text(tree).endswith(
         "At least one of a group of correlated features (correlation of at least 0.6) has such an "
         "effect: g0, g1 (0.62, prior 0.25)."
     )
@@ -111,7 +114,7 @@ def test_the_table_has_what_is_known():
     assert bare[unknown].isna().all(axis=None)
     assert bare["p_active"].tolist() == [0.25, 0.875]
     assert av.effects(tree, "sample").empty
-    assert "Numbers with a sign" not in av.selection_text(tree_of([0.25, 0.875]))
+    assert "Numbers with a sign" not in av.inference.selection_text(tree_of([0.25, 0.875]))
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_an_adopted_fit_goes_everywhere(own, tmp_path):
     assert az.loo(tree).n_samples == 200
     with pytest.raises(TypeError, match="log likelihood not found"):
         az.loo(other)
-    assert av.selection_text(tree)
+    assert av.inference.selection_text(tree)
     save(tree, tmp_path / "own.nc")
     assert read(tmp_path / "own.nc").identical(tree)
 

@@ -45,7 +45,7 @@ def test_the_paper_s_own_algorithm(caplog):
     assert f"feature_weight ({D})" in found.rows["variables"]
     assert f"eta ({N})" in found.rows["variables"]
     assert "no exact posterior to compare it with" in " ".join(found.verdict.reasons)
-    assert found.active == av.selection_text(fit) != ""
+    assert found.active == av.inference.selection_text(fit) != ""
     assert max(map(len, repr(found).splitlines())) <= 80
     page = found._repr_html_()
     assert page.count("\n") < 52
