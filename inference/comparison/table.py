@@ -143,8 +143,9 @@ class Comparison:
         said = [words for words in (self.unjudged, *self.remarks) if words]
         if not full:
             return one_screen(
-                self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said
-            )
+                self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said,
+                self.distances,
+            )  # fmt: skip
         # of other fits than the reference, the selection is on the page
         known = {n: w for n, w in self.selection().items() if self.reference in (None, n)}
         reasons = {n: why for n, why in self.table["reason"].dropna().items() if why}

@@ -18,6 +18,7 @@ import xarray as xr
 from ardvark.data import Dataset
 
 from ..fits.covariates import ODDS, covariate_effects
+from ..fits.datatree import is_bare
 from ..fits.effects import effects, leading, legend, printed, towards
 from ..fits.selection_text import counted
 from ..scoring.columns import COLUMNS, lines
@@ -35,6 +36,7 @@ _FEATURES = 4
 _COVARIATES = 3
 _NAME = 15  # characters of a name in the table
 _WIDTHS = (15, 7, 12, 10, 8)  # of its numbers
+_OWN_WIDTHS = (16, 11, 10)
 _COLUMN = {column.name: column for column in COLUMNS}
 _OFF, _SPREAD = "difference_probability", "sd_ratio_eta"
 _BESIDE = ["majority", "L1 logistic"]
@@ -49,6 +51,7 @@ def one_screen(
     fits: Mapping[str, xr.DataTree],
     reference: str | None,
     remarks: Sequence[str],
+    distances: pd.DataFrame,
 ) -> str:
     """Return what was found in at most `LINES - BELOW` lines of at most `WIDTH` columns.
 
@@ -63,7 +66,10 @@ def one_screen(
     remedies = [] if verdict.longer else [f"try: {remedy}" for remedy in verdict.remedies[-1:]]
     below = [line for r in remedies for line in textwrap.wrap(r, WIDTH, break_on_hyphens=False)]
     room = LINES - BELOW - len(above) - len(below)
-    above += _table(table, verdicts, reference, room - _BESIDE_FITS)
+    if all(map(is_bare, fits.values())):
+        above += _own_table(table, verdicts, reference, distances, room - _BESIDE_FITS)
+    else:
+        above += _table(table, verdicts, reference, room - _BESIDE_FITS)
     room = LINES - BELOW - len(above) - len(below)
     return "\n".join([*above, *_whys(verdicts, room), *below])
 
@@ -130,12 +136,40 @@ def _table(
         yield "; ".join(meanings)
 
 
+def _own_table(
+    table: pd.DataFrame,
+    verdicts: Mapping[str, Verdict],
+    reference: str | None,
+    distances: pd.DataFrame,
+    room: int,
+) -> Iterator[str]:
+    """Yield the same for fits of a model of one's own: what its worst component is off by."""
+    most = min(max(room, _FITS[0]), _FITS[1])
+    worst = distances.assign(far=distances["deviation"]).sort_values("far", ascending=False)
+    keys = worst.drop_duplicates(["fit", "statistic"])[["fit", "statistic", "value"]]
+    values = {(fit, statistic): float(x) for fit, statistic, x in keys.itertuples(index=False)}
+    yield _line("", "verdict", "worst mean off", "worst sd", "seconds", widths=_OWN_WIDTHS)
+    for name, row in table.iloc[:most].iterrows():
+        off, sd = (values.get((name, s), math.nan) for s in ("error", "sd_ratio_worst"))
+        known = name != reference and not math.isnan(off)
+        yield _line(
+            str(name),
+            f"[{verdicts[str(name)].level}]",
+            "reference" if name == reference else f"{off:.2g} sd" if known else "",
+            f"x {sd:.2g}" if known and not math.isnan(sd) else "",
+            _seconds(dict(row)),
+            widths=_OWN_WIDTHS,
+        )
+    if len(table) > most:
+        yield f"and {len(table) - most} more fits"
+    if reference is not None:
+        yield "worst: of all components, in sds of the exact posterior, and as a factor"
+
+
 def _row(
     name: str, verdict: str, row: Mapping[str, Any], score: str, reference: bool = False
 ) -> str:
     """Return the line of one fit or baseline."""
-    spent = pd.Series([row["seconds_compile"], row["seconds_run"]], dtype=float)
-    seconds = spent.sum(min_count=1)  # NaN if neither is known
     return _line(
         name,
         verdict,
@@ -143,8 +177,15 @@ def _row(
         "" if reference else _COLUMN[_SPREAD].text(row[_SPREAD]),
         "" if math.isnan(row["wrong"]) else _wrong(row),
         "" if math.isnan(row[score]) else f"{row[score]:.2f}",
-        "" if math.isnan(seconds) else f"{seconds:.1f}",
+        _seconds(row),
     )
+
+
+def _seconds(row: Mapping[str, Any]) -> str:
+    """Return the time of a fit, "" if it is not known."""
+    spent = pd.Series([row["seconds_compile"], row["seconds_run"]], dtype=float)
+    seconds = spent.sum(min_count=1)  # NaN if neither is known
+    return "" if math.isnan(seconds) else f"{seconds:.1f}"
 
 
 def _wrong(row: Mapping[str, Any]) -> str:
@@ -153,9 +194,9 @@ def _wrong(row: Mapping[str, Any]) -> str:
     return f"{row['wrong']:.0f}" + ("" if math.isnan(sure) else f", {sure:.0f}")
 
 
-def _line(name: str, verdict: str, *numbers: str) -> str:
+def _line(name: str, verdict: str, *numbers: str, widths: tuple[int, ...] = _WIDTHS) -> str:
     """Return the cells of the table as a line."""
-    cells = (f"{number:>{width}}" for number, width in zip(numbers, _WIDTHS, strict=True))
+    cells = (f"{number:>{width}}" for number, width in zip(numbers, widths, strict=True))
     return f"{_cut(name, _NAME):<{_NAME}} {verdict:<12}{''.join(cells)}".rstrip()
 
 
