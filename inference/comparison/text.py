@@ -22,6 +22,7 @@ from ..fits.datatree import is_bare
 from ..fits.effects import effects, leading, legend, printed, towards
 from ..fits.selection_text import counted
 from ..scoring.columns import COLUMNS, lines
+from ..scoring.limits import PARAMETERS
 from .verdicts.verdict import Verdict
 
 WIDTH = 80
@@ -145,7 +146,8 @@ def _own_table(
 ) -> Iterator[str]:
     """Yield the same for fits of a model of one's own: what its worst component is off by."""
     most = min(max(room, _FITS[0]), _FITS[1])
-    worst = distances.assign(far=distances["deviation"]).sort_values("far", ascending=False)
+    own = distances[distances["quantity"].isin(PARAMETERS)]  # and not the log density
+    worst = own.sort_values("deviation", ascending=False)
     keys = worst.drop_duplicates(["fit", "statistic"])[["fit", "statistic", "value"]]
     values = {(fit, statistic): float(x) for fit, statistic, x in keys.itertuples(index=False)}
     yield _line("", "verdict", "worst mean off", "worst sd", "seconds", widths=_OWN_WIDTHS)

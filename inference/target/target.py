@@ -42,7 +42,8 @@ class Target:
 
             if not isinstance(source, pm.Model):
                 raise InputError(
-                    f"fit needs a Problem or a pm.Model, got {type(source).__name__}. "
+                    f"fit needs a Problem or a pm.Model, got {type(source).__name__}: "
+                    "the problem comes first. "
                     "Make one with ardvark.problem(model, data)."
                 )
 
