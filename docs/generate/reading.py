@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
-from ardvark.inference.scoring.columns import groups
+from ardvark.inference.scoring.columns import COLUMNS, groups
 from ardvark.inference.scoring.limits import LIMITS
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.target import words
@@ -37,6 +37,7 @@ def columns() -> str:
         parts.append(f"### {', '.join(c.heading for c in together)}")
         parts.append(meaning)
         parts.append("Named " + ", ".join(f"`{c.name}`" for c in together) + ".")
+    parts += [f"`{c.name}`, below the table: {c.meaning}" for c in COLUMNS if not c.heading]
     return "\n\n".join(parts) + "\n"
 
 

@@ -195,7 +195,7 @@ def shown(fits: pd.DataFrame) -> pd.DataFrame:
     listed = []
     for name in dict.fromkeys(fits["posterior"]):
         own = fits[fits["posterior"] == name].set_index("method")
-        row = {"posterior": name.partition("-")[2], "exact": own.loc["exact", "level"]}
+        row = {"posterior": name, "exact": own.loc["exact", "level"]}
         row["z"] = f"{own.loc['exact', 'z']:.1f}"
         for method in METHODS[1:]:
             fit = own.loc[method]
