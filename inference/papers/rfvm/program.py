@@ -71,6 +71,13 @@ class Program(Factors):
         self.bounds: list[float] = []
         self._entropy_a = 0.0
 
+    def start_from(self, v: np.ndarray, a: np.ndarray, bias: float) -> None:
+        """Start at these means (D,), (B,) of v and a and of the bias, before the first sweep."""
+        self.m, self.v, self.a, self.b = v.copy(), v.copy(), a.copy(), bias
+        self._set_M()
+        self.u = self.M @ self.a + self.b
+        self.update_xi()
+
     def update_tau(self) -> None:
         """Update q(tau) by the released rate.
 
