@@ -268,9 +268,8 @@ def savb_rows(*stated: Stated, notes: tuple[str, ...] = ("",) * 5) -> Iterator[R
     for a in (0.5, 0.01):
         yield Row(
             label=f"fsklr-whole-{a:g}", reading="as printed",
-            hypers={"a_z": a, "a_zeta": a},
-            options={"prior": "printed", "gram": "whole"}, steps=VISITED,
-            note=f"as fsklr-printed, with (30) to (35) on the whole Gram matrix and a = {a:g}",
+            hypers={"a_z": a, "a_zeta": a, "mask_prior": "printed"}, options={"gram": "whole"},
+            steps=VISITED, note=f"as fsklr-whole with a = {a:g}, delta for what that prior expects",
             **kept,
         )  # fmt: skip
     yield Row(
