@@ -6,7 +6,7 @@
 TABLE is a table of a paper (`pfcvm-6`), a pattern (`'fsklr-*'`), or nothing: all of them. Rows are
 declared in `tables.py`. Each fold is stored as it ends, so that the same command goes on where it
 was stopped; then rows.csv, differences.csv, the figures and the tables of the pages are written.
-Rows that take long (`tables.COSTLY`) run only where --only names them.
+Rows that take long (`costly.COSTLY`) run only where --only names them.
 """
 
 import argparse
@@ -20,10 +20,11 @@ from joblib import Parallel, delayed
 from ardvark.common.validate import InputError
 from lab.origin import version
 from lab.papers import compared, curves, pages, rows, store
+from lab.papers.costly import costly
 from lab.papers.fold import find, run_fold
 from lab.papers.protocols import Group, Row
 from lab.papers.results import everything
-from lab.papers.tables import GROUPS, costly
+from lab.papers.tables import GROUPS
 from lab.yardsticks.contract import require
 from lab.yardsticks.registry import YARDSTICKS
 

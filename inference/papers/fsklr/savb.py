@@ -22,8 +22,7 @@ One state (zeta, z, alpha): the one with the highest score among those that a ra
 alpha does not change during a sweep. Algorithm 2 is run on the columns K[:, z] of the samples in
 use, by (25) and (27). For a sample that is off, q of alpha_j is then its prior. alpha_j is drawn
 from it, and that draw decides its bit in the next sweep. The printed (30) to (35) have the whole
-kernel matrix in both loops. There alpha_j of such a sample is fitted to the labels as if it were
-in use, and that value decides its bit. This departure has no option.
+kernel matrix in both loops: `gram="whole"`, below.
 
 `posterior` holds the selected state as its one draw. For samples that are on, alpha is the draw
 from q (which algorithm 1 returns); for the others it is 0. `alpha_mean` in the group `fit` is the
@@ -45,9 +44,11 @@ It is not an approximation of the posterior, but a stochastic search for a mode,
 
 Faithful and corrected
 ----------------------
-The closest to the printed algorithm that can run is `prior="printed"`: the prior of the count,
-(21), (22), instead of the problem's, with the normalised comparison. With `comparison="printed"`
-too, the search ends at once.
+The closest to the printed algorithm that can run is `prior="printed", gram="whole"`: the prior of
+the count, (21), (22), instead of the problem's, and (30) to (35) on the whole kernel matrix, with
+the normalised comparison. That prior asks for sparse masks only where the problem's `a_z` and
+`a_zeta` are below 1, because with S others on a bit's odds are (S + a) / (S + 1). The filled values
+are far above. With `comparison="printed"` too, the search ends at once.
 
 comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(0) + p(1)) exceeds a
                          uniform number. This is Gibbs sampling, which the paper says it uses.
@@ -58,9 +59,14 @@ comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(
 prior = "problem"        mask_prior of the problem, in the odds and in the score.
       = "printed"        (21), (22), which the paper's algorithm uses, whatever the problem's prior
                          (erratum: the prior of a count is used as the score of a mask).
+gram = "masked"          algorithm 2 has the columns of the samples in use.
+     = "whole"           it has all columns, as (30) to (35) are printed, so alpha_j of a sample
+                         that is off is fitted to the labels as if it were in use, and that value
+                         decides its bit. In the second loop q(alpha) is then the same after every
+                         sweep, but for its start and the draw. Decisions and scores keep the mask.
 alpha = "draw"           algorithm 2 ends with a draw from q.
-      = "mean"           m instead, in sweeps, score and result. A sample that is off then has
-                         alpha_j = 0, and its bit follows the prior.
+      = "mean"           m instead, in sweeps, score and result. With `gram="masked"` a sample that
+                         is off then has alpha_j = 0, and its bit follows the prior.
 
 Three misprints are always corrected, because the printed S is not a covariance: (33) gives S for
 S^-1, (34) has a minus, and (35) has one rho for all observations. The paper does not give the
@@ -152,6 +158,9 @@ class Options(Settings):
     )
     prior: Literal["problem", "printed"] = option("problem", "prior of the masks in the search")
     path: bool = option(False, f"{PATH} (every visited state, in the order of `objective`)")
+    gram: Literal["masked", "whole"] = option(
+        "masked", "columns in algorithm 2: of the samples in use, or all as printed"
+    )
     alpha: Literal["draw", "mean"] = option("draw", "coefficients from q: a draw or the mean")
     feature_sweeps: int = option(100, "T_gsfs of algorithm 1", above=0)
     sample_sweeps: int = option(100, "T_gsms of algorithm 1", above=0)
@@ -246,10 +255,11 @@ class Search:
     def refit(self) -> None:
         """Run algorithm 2 at the current masks: q, then alpha (and tau) and eta."""
         h, o, rng = self.h, self.options, self.rng
-        K, limits = self.K[:, self.z], (o.vb_iterations, VB_TOLERANCE)
+        used = np.ones_like(self.z) if o.gram == "whole" else self.z
+        K, limits = self.K[:, used], (o.vb_iterations, VB_TOLERANCE)
         reduced, basis = K, None
-        if self.kernel.is_primal and self.zeta.sum() < self.z.sum():  # the rank of K is below A
-            basis = np.linalg.qr(self.Z[np.ix_(self.z, self.zeta)])[0]
+        if self.kernel.is_primal and self.zeta.sum() < used.sum():  # the rank of K is below A
+            basis = np.linalg.qr(self.Z[np.ix_(used, self.zeta)])[0]
             reduced = K @ basis
         if self.noise:
             noise = (self.noise.noise_shape, self.noise.noise_rate)
@@ -259,16 +269,16 @@ class Search:
         self.q.basis = basis
         self.alpha, tau = np.zeros(len(self.z)), 0.0
         if o.alpha == "mean":
-            self.alpha[self.z] = self.q.mean
+            self.alpha[used] = self.q.mean
             tau = self.q.tau_shape / self.q.tau_rate
         else:
-            self.alpha[~self.z] = h.xi**-0.5 * rng.standard_normal(np.count_nonzero(~self.z))
-            self.alpha[self.z] = self.q.draw(rng)
+            self.alpha[~used] = h.xi**-0.5 * rng.standard_normal(np.count_nonzero(~used))
+            self.alpha[used] = self.q.draw(rng)
             if self.noise:
                 tau = rng.gamma(self.q.tau_shape, 1.0 / self.q.tau_rate)
         if self.noise:
             self.labels = self.labels._replace(tau=tau)
-        self.eta = K @ self.alpha[self.z]
+        self.eta = self.K[:, self.z] @ self.alpha[self.z]
 
     def state(self, stage: int) -> State:
         """Return the current state with its score, FS-SKLR (16), FS-SKLR (17)."""
@@ -377,8 +387,10 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str | Reason]:
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
     """Return every visited state and the selected one with its q, with their dims."""
     best, active = run.best, np.flatnonzero(run.best.z)
+    whole = len(best.q.mean) > len(active)
+    used = np.arange(len(best.z)) if whole else active
     mean = np.zeros(len(best.z))
-    mean[active] = best.q.mean
+    mean[used] = best.q.mean
     details = {
         **run.rows,
         "feature_weight": best.zeta.astype(np.float64),
@@ -390,7 +402,10 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         "converged": best.q.converged,
     }
     if 0 < len(active) <= COVARIANCE:
-        details |= {"active_sample": active, "alpha_covariance": best.q.covariance()}
+        covariance = best.q.covariance()
+        if whole:
+            covariance = covariance[np.ix_(active, active)]
+        details |= {"active_sample": active, "alpha_covariance": covariance}
     if problem.spec.link == "identity":
         details |= {"tau_shape": best.q.tau_shape, "tau_rate": best.q.tau_rate}
     path, path_dims = run.path.details()

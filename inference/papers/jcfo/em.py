@@ -74,7 +74,9 @@ select = "problem"       the problem's gamma1, gamma2. "holdout": the gamma2 wit
                          tries 1, 0.1, ..., 0.0001 times the default for min(N, D) features, of
                          gamma1 for sparse_probit. (Under the linear kernel, eta depends only on the
                          product of both gammas.) Features are filtered and standardised again
-                         without the held-out rows.
+                         without the held-out rows. "holdout_open": the grid goes on by factors of
+                         10, at most 12 at an end, until the best is not at its end. Then gamma1
+                         goes on likewise, with gamma1 gamma2 fixed.
 
 Cost
 ----
@@ -112,6 +114,7 @@ from .em_steps import (
     score,
     solve,
 )
+from .holdout import Gammas, go_on, holdout_rows
 
 NAME = "jcfo_em"
 KIND: Kind = "point"
@@ -144,10 +147,8 @@ DIMS: Dims = {
     "holdout_score": ("candidate",),
 }
 FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-HELD_OUT = 0.1  # share of each class
 FAR = 0.1  # no converged fit has a KKT residual above this
 LOOSE = 1e-4  # tolerance of the fits that only filter or choose gammas
-Gammas = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +159,9 @@ class Options(EngineOptions):
     prefilter: int | None = option(
         None, "first reduce to about this many features by sparse probit; None: all", above=0
     )
-    select: Literal["problem", "holdout"] = option("problem", "where gamma1 and gamma2 come from")
+    select: Literal["problem", "holdout", "holdout_open"] = option(
+        "problem", "where gamma1 and gamma2 come from; holdout_open: the grid goes on at its ends"
+    )
 
 
 supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'", fixed_scale=True)
@@ -246,18 +249,6 @@ def grid(problem: Problem, D: int) -> list[Gammas]:
     return [(own[0], few[1] * factor) for factor in FACTORS]
 
 
-def holdout_rows(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a mask (N,) of held-out rows: `HELD_OUT` of each class, but never all of it."""
-    held = np.zeros(len(y), dtype=bool)
-    for label in (0, 1):
-        rows = np.flatnonzero(y == label)
-        count = min(max(1, round(HELD_OUT * len(rows))), len(rows) - 1)
-        held[rng.permutation(rows)[:count]] = True
-    if not held.any():
-        raise FitFailed('select="holdout" needs 2 samples of a class, so that one can be held out')
-    return held
-
-
 @dataclass
 class Tuned:
     """What the final fit uses: the filtered features, the gammas, and the scores of others."""
@@ -289,17 +280,29 @@ def tune(
     columns = filtered(fold.X, y[~held])
     training = basis_of(problem, fold.X[:, columns], fold.Z[:, columns])
     test = basis_of(problem, left_out[:, columns], fold.Z[:, columns])
-    tried = grid(problem, len(columns))
     loose = replace(options, tolerance=max(LOOSE, options.tolerance), starts=min(2, options.starts))
-    scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)
+    starts = rng.integers(2**63)
+
+    def score_of(gammas: Gammas) -> float:
+        same = np.random.default_rng(starts)  # the same starts for all gammas
+        run, _ = solve(training, y[~held], rates_of(gammas, options), loose, same)
+        eta = test.evaluate(run.state.theta)[0] @ run.state.beta
+        return float(probit_logp(y[held], eta).mean())
+
+    tried, scores = grid(problem, len(columns)), list[float]()
     with report.stage("hold-out", total=len(tried)) as update:
-        for number, gammas in enumerate(tried):
-            same = np.random.default_rng(starts)  # the same starts for all gammas
-            run, _ = solve(training, y[~held], rates_of(gammas, options), loose, same)
-            eta = test.evaluate(run.state.theta)[0] @ run.state.beta
-            scores[number] = probit_logp(y[held], eta).mean()
-            update(number + 1)
-    return Tuned(features, tried[int(scores.argmax())], tried, scores)
+        for gammas in tried:
+            scores.append(score_of(gammas))
+            update(len(scores))
+        if options.select == "holdout_open":
+            basis = problem.spec.has_basis
+            go_on(tried, scores, score_of, (0.0, 1.0) if basis else (1.0, 0.0))
+            if basis:
+                best = int(np.argmax(scores))
+                line, along = [tried[best]], [scores[best]]
+                go_on(line, along, score_of, (1.0, -1.0))
+                tried, scores = tried + line, scores + along
+    return Tuned(features, tried[int(np.argmax(scores))], tried, np.array(scores))
 
 
 # --- the fit --------------------------------------------------------------------------------------

@@ -42,17 +42,23 @@ stopping = "settled"     ours.
                          301 sweeps; "not_converged" if weights still drift. It is not the released
                          stop, because the bound there is another one (below).
 start, order             "released" and "tau_xi_u" are the released code's.
+program                  all of the released program, iterate by iterate: start, order, simultaneous
+                         v, its rate of tau, its bound, pruning, and its stop on that bound, with
+                         `tolerance` and `max_sweeps`; the options above are then set by it.
+                         `program.py` says how its bound differs. The program of the released
+                         example has a tolerance of 1e-5, at most 5000 sweeps and one start.
 prune                    the paper's pruning, at the thresholds of the released example; off by
                          default. It also removes samples whose weight happens to cross zero in
                          that sweep. A q without the removed weights does not cover the posterior,
                          so there is no `lp` or `log_q`. `selected_feature` and `selected_sample`
                          apply the same thresholds without pruning.
 
-The released code has three more departures that are *not* reproduced. Its rate of tau sums over all
-pairs of features, although Var(v_d) belongs only on the diagonal. Its predictive variance does the
-same and adds <tau> instead of 1/<tau>. Its 'bound' has the wrong sign for the entropies, and that
-of v multiplied by the number of features; before it is computed, what was pruned is put back as
-small constants. The paper's plug-in of 1/<tau> for E[1/tau] is kept.
+The released code has three more departures, of which `program` has the first two. Its rate of tau
+sums over all pairs of features, although Var(v_d) belongs only on the diagonal. Its 'bound' has the
+wrong sign for the entropies, and that of v multiplied by the number of features; before it is
+computed, what was pruned is put back as small constants. Its predictive variance sums over all
+pairs too and adds <tau> instead of 1/<tau>, which is *not* reproduced. The paper's plug-in of
+1/<tau> for E[1/tau] is kept.
 
 It stops when nothing drifts any more (`stopping.py`), which is later than when the ELBO stops
 changing. A run that still drifts after `max_sweeps` is "not_converged", and reports what drifted
@@ -71,7 +77,7 @@ the w_d of one start. `lab/algorithms/ALGORITHMS.md` measures a sweep, and a fit
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -88,6 +94,7 @@ from ...target.reasons import Reason, told
 from ...target.target import Target
 from ..path import PATH, Path
 from .factors import Columns, EngineOptions, Factors
+from .program import IMPLIED, Program
 from .stopping import State, Watch, averaged
 
 NAME = "rfvm_vb"
@@ -124,6 +131,9 @@ class Options(EngineOptions):
     )
     stopping: Literal["settled", "moving_average"] = option(
         "settled", "stop when nothing drifts, or by the released code's rule on our ELBO"
+    )
+    program: bool = option(
+        False, "follow the released program iterate by iterate; sets start, updates and stop"
     )
     max_sweeps: int = option(3000, "sweeps per start", above=0)
     path: bool = option(False, f"{PATH} (one state for each 5 % of the selected removed)")
@@ -173,7 +183,7 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     run, watch = Run(q, [], [], []), Watch(options.tolerance)
     D, B, settled = len(q.m), len(q.a), False
     for sweep in range(1, options.max_sweeps + 1):
-        if options.prune and sweep >= PRUNE_FROM:
+        if options.prune and sweep >= PRUNE_FROM and not options.program:
             q.prune()
         try:
             q.sweep()
@@ -182,6 +192,10 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
             run.reason = Reason("failed", {"step": f"sweep {sweep}", "error": error})
             return run
         run.elbo.append(bound)
+        if isinstance(q, Program):
+            q.add_bound()
+            if sweep >= PRUNE_FROM:
+                q.prune()
         run.features.append(len(q.features))
         run.samples.append(len(q.samples))
         if not np.isfinite(bound):
@@ -193,15 +207,21 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
             run.keep(sweep, D, B)
         if update is not None and sweep % 10 == 0:
             update(sweep, f"ELBO {bound:.2f}, {sizes[0]} features")
-        if settled or (
-            options.stopping == "moving_average" and averaged(run.elbo, options.tolerance)
-        ):
+        if _stops(run, settled, options):
             break
     if options.path and run.path.iteration[-1] != len(run.elbo):
         run.keep(len(run.elbo), D, B)
     if not settled:
         run.reason = _drifts(run, watch)
     return run
+
+
+def _stops(run: Run, settled: bool, options: Options) -> bool:
+    """Return whether a run ends here; the released program does not ask whether q has settled."""
+    if isinstance(run.q, Program):
+        return averaged(run.q.bounds, options.tolerance)
+    by_average = options.stopping == "moving_average"
+    return settled or (by_average and averaged(run.elbo, options.tolerance))
 
 
 def _drifts(run: Run, watch: Watch) -> Reason:
@@ -220,11 +240,14 @@ def solve(
     """Return the best of several random starts, and the final ELBO of each (-inf if it failed)."""
     X, y, Z, h = problem.X, problem.y, problem.Z, problem.hypers
     columns = Columns.of(X, Z)
+    if options.program:
+        options = replace(options, **IMPLIED)
+    kind = Program if options.program else Factors
     best: Run | None = None
     bounds = []
     for number, stream in enumerate(seed.spawn(options.restarts)):
         with report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
-            q = Factors(X, y, Z, h, np.random.default_rng(stream), options, columns)
+            q = kind(X, y, Z, h, np.random.default_rng(stream), options, columns)
             run = iterate(q, options, update)
             q.release()
         failed = run.reason is not None and run.reason.code == "failed"
@@ -298,6 +321,8 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         "features_kept": run.features,
         "samples_kept": run.samples,
     }
+    if isinstance(q, Program):
+        by_sweep["program_bound"] = q.bounds
     factor = np.zeros((B, B))  # Sigma = factor factor'
     factor[np.ix_(q.samples, q.samples)] = q.factor
     details = {k: _full(x, q.features, D) for k, x in by_feature.items()}

@@ -20,9 +20,10 @@ from ardvark.inference.methods.registry import make_options
 from ardvark.models import ZOO
 from lab.papers import compared, curves, pages, protocols, rows, run, statistics, store
 from lab.papers import fold as folds
+from lab.papers.costly import costly
 from lab.papers.results import everything
 from lab.papers.store import read
-from lab.papers.tables import GROUPS, costly
+from lab.papers.tables import GROUPS
 from tests.support import rng
 
 ROWS = [(g, r) for g in GROUPS for r in g.rows]

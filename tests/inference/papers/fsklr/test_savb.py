@@ -69,6 +69,38 @@ def test_the_error_has_the_prior_of_the_problem():
     assert q.tau_rate == pytest.approx(1.9 + error / 2)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_the_whole_gram_matrix_fits_the_samples_that_are_off(kernel):
+    """Its q does not depend on z; the decision, and so the score, does."""
+    search = searching(made("fsklr", kernel), gram="whole", alpha="mean")
+    every = search.alpha
+    search.z = np.arange(24) % 3 > 0
+    search.refit()
+    np.testing.assert_allclose(search.alpha, every, atol=2e-2)  # but for where algorithm 2 stops
+    assert np.abs(search.alpha[~search.z]).min() > 1e-4
+    np.testing.assert_allclose(search.eta, search.K[:, search.z] @ search.alpha[search.z])
+    masked = searching(made("fsklr", kernel), alpha="mean")
+    masked.z = search.z
+    masked.refit()
+    np.testing.assert_array_equal(masked.alpha[~search.z], 0.0)
+    assert np.abs(masked.alpha - search.alpha).max() > 0.05
+
+
+@pytest.mark.parametrize("model", ["fsklr", "sklr", "fs_skr"])
+def test_a_fit_on_the_whole_gram_matrix_keeps_the_masks_of_its_state(model):
+    problem = made(model, a_z=8.0)
+    result = direct(problem, gram="whole")
+    point, d = point_of(result), result.details
+    off = point["z"] == 0
+    assert off.any()
+    np.testing.assert_array_equal(point["alpha"][off], 0.0)
+    assert np.abs(d["alpha_mean"][off]).max() > 1e-4
+    assert d["alpha_covariance"].shape == (len(off) - off.sum(),) * 2
+    assert point["eta"] == pytest.approx(
+        problem.decision({k: point[k] for k in ("feature_weight", "sample_weight")})
+    )
+
+
 @pytest.mark.parametrize("model", ["fsklr", "fs_skr"])
 def test_mean_coefficients_are_the_mean_of_q(model):
     result = direct(made(model), alpha="mean")

@@ -12,6 +12,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference.fits.datatree import pointwise
 from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo.em import Options
+from ardvark.inference.papers.jcfo.holdout import FURTHER, go_on
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.jcfo.problems import (
     arrays,
@@ -79,6 +80,44 @@ def test_gammas_by_holdout(model):
         assert again["gamma2"] == tried[score.argmax(), 1]
     last = run_fit(made(30, 6, model=model, **again), starts=1, tolerance=1e-5)
     assert last.attrs["log_posterior"] == pytest.approx(tree.attrs["log_posterior"])
+
+
+@pytest.mark.parametrize("model", ["jcfo", "sparse_probit"])
+def test_an_open_grid_goes_on_until_the_choice_lies_inside(model):
+    problem = made(30, 6, model=model)
+    five, wide = (
+        run_fit(problem, select=select, starts=1, tolerance=1e-5)
+        for select in ("holdout", "holdout_open")
+    )
+    tried, score = (wide["fit"][f"holdout_{x}"].values for x in ("gamma", "score"))
+    assert {tuple(x) for x in five["fit"]["holdout_gamma"].values} <= {tuple(x) for x in tried}
+    best = tried[score.argmax()]
+    assert (wide.attrs["gamma1"], score.max() >= five["fit"]["holdout_score"].max()) == (best[0], True)
+    if model == "jcfo":
+        product = tried.prod(axis=1)
+        assert product.min() < best.prod() < product.max() * (1 + 1e-9)
+        assert len(np.unique(tried[:, 0])) > 1  # gamma1 is varied too
+
+
+def test_what_an_open_grid_adds():
+    """A score with its best at 1e-7: five values from 1 to 1e-4 go on to 1e-8; and upwards."""
+    for best, want in ((1e-7, [1e-8, 1.0]), (1e2, [1e-4, 1e3]), (1e-2, [1e-4, 1.0])):
+        tried, scores = [(2.0, 10.0**-k) for k in range(5)], []
+
+        def score_of(gammas, best=best):
+            return -abs(np.log10(gammas[1] / best))
+
+        scores = [score_of(x) for x in tried]
+        go_on(tried, scores, score_of, (0.0, 1.0))
+        np.testing.assert_allclose([tried[-1][1], tried[0][1]], want)
+        assert scores == [score_of(x) for x in tried]
+        assert {first for first, _ in tried} == {2.0}
+    tried, scores = [(1.0, 1.0)], [0.0]
+    go_on(tried, scores, lambda _: 0.0, (1.0, -1.0))  # nothing is better: one step, and no more
+    np.testing.assert_allclose(tried, [(1.0, 1.0), (0.1, 10.0)])
+    tried, scores = [(1.0, 1.0)], [-1.0]
+    go_on(tried, scores, lambda gammas: -gammas[0], (1.0, 0.0))  # it never ends by itself
+    assert len(tried) == 1 + FURTHER
 
 
 def test_holdout_scores_are_those_of_a_problem_without_the_rows():

@@ -1,0 +1,32 @@
+"""Which rows of the papers' tables are computed only where they are asked for by name."""
+
+from fnmatch import fnmatch
+
+from lab.papers import competitors
+
+COSTLY = (
+    "rfvm-3-4/dorothea8000/*",
+    "rfvm-3-4/prostate_ge/rfvm_vb*",
+    "*exact*",
+    "*-dense",
+    "rfvm-3-4/*/rfvm_vb-e*",
+    "jcfo-1/*/*-filled",
+    "jcfo-1/*/sparse_probit*-printed",
+    "fsklr-*/fsklr-literal",
+    "fsklr-*/fsklr-whole*",
+    "fsklr-3/heart/*-matched",
+    "fsklr-3/ionosphere/*-matched",
+    "jcfo-1/*/jcfo",
+    "fsklr-2/digits38_noisy/*-matched",
+    "fsklr-3/australian/*-matched",
+    "fsklr-3/breast_wisconsin/fsklr-matched",
+    "fsklr-3/messidor/*",
+    "pfcvm-1/waveform/*",
+    *competitors.ASKED,
+)
+"""Patterns of rows that are computed when they are asked for by name: together they take a day."""
+
+
+def costly(name: str) -> bool:
+    """Say whether a row is left out unless it is asked for."""
+    return any(fnmatch(name, pattern) for pattern in COSTLY)
