@@ -7,7 +7,8 @@ FOLDER is a checkout of github.com/albello1/RFVM, commit 83cb0cb, which is not p
 Its program runs in a process of its own (`authors_program.py`), with the settings of its example:
 pruning at 0.01 and 0.001, tolerance 1e-5, at most 5000 iterations. The example that is stored there
 comes first. It has to end as it is stored, or nothing else is computed. Then each fold of the sets.
-The option `program` of `rfvm_vb` is run beside it, from the program's own start. Rows are kept in results/ as they end; `authors.csv` and the table of the page are written last.
+The option `program` of `rfvm_vb` is run beside it, from the program's own start. Rows are kept in
+results/ as they end; `authors.csv` and the table of the page are written last.
 
 --trace writes `authors_trace.csv` instead: forty iterations on a small problem, which the option
 `program` of `rfvm_vb` has to follow.
@@ -156,10 +157,11 @@ def ours(data: Sequence[np.ndarray]) -> rows.Row:
     N, D = X.shape
     started = time.perf_counter()
     options = Options(program=True, **IMPLIED, tolerance=1e-5, max_sweeps=MOST)
-    h = rfvm.Hypers(**RELEASED).fill(N, N, D)
+    h = rfvm.Hypers(**dict[str, Any](RELEASED)).fill(N, N, D)
     q = Program(X, y.astype(float), X, h, np.random.default_rng(0), options)
-    random = np.random.RandomState(0)  # noqa: NPY002 (the program's own numbers, in its order)
-    a, v, bias = random.normal(size=N), random.normal(size=D), random.normal()
+    random = np.random.RandomState(0)
+    a, v = (np.asarray(random.normal(size=size)) for size in (N, D))
+    bias = float(random.normal())
     q.start_from(v, a, bias)
     found = iterate(q, options)
     eta = (X_test[:, q.features] * q.v) @ X[np.ix_(q.samples, q.features)].T @ q.a + q.b

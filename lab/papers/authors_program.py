@@ -72,7 +72,7 @@ def main(code: str, job: str, out: str) -> None:
         samples=model.index_a, count_features=model.num_feat, count_samples=model.num_sample,
         label=np.asarray(model.labs_final[len(model.L) - 1]).ravel(),
         probability=np.asarray(model.labels_pred[-1], dtype=float).ravel(),
-        **{k: np.array([state[k] for state in states]) for k in (states[0] if states else ())},
+        **dict[str, Any]({k: np.array([s[k] for s in states]) for k in (states or [{}])[0]}),
     )  # fmt: skip
 
 

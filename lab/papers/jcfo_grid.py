@@ -10,7 +10,6 @@ active at the gammas of the open grid. Sonar is small: colon's 62 folds take hou
 Rows are kept in results/; `jcfo_grid.csv` and the table of the page are written last.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.data import Dataset, load
+from ardvark.inference.fits.datatree import group
 from ardvark.inference.methods import run
 from ardvark.inference.methods.prediction import predict
 from lab import rows, tables
@@ -41,13 +41,14 @@ def algorithm(training: Dataset, test: Dataset, select: str) -> tuple[rows.Row, 
         select=select, starts=1,
     )  # fmt: skip
     p = predict(problem, tree, test, rule="paper").mean(("chain", "draw")).values
-    tried = tree["fit"]["holdout_gamma"].values
+    kept = group(tree, "fit")
+    tried = kept["holdout_gamma"].values
     chosen = gammas(tree)
     found = {
         **chosen,
         "tried": len(tried),
         "inside": bool(tried[:, 1].min() < chosen["gamma2"] < tried[:, 1].max()),
-        "features": int(tree["fit"]["selected_feature"].values.sum()),
+        "features": int(kept["selected_feature"].values.sum()),
     }
     return found | scores(p, test), chosen
 
@@ -118,4 +119,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

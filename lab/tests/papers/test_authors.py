@@ -69,7 +69,8 @@ def test_an_example_that_ends_elsewhere_is_refused():
 def test_a_line_of_the_table_is_the_mean_over_folds():
     frame = pd.DataFrame(
         {
-            "data": ["x"] * 2, "by": ["y"] * 2, "ended": ["its rule", "no number"], "right": [9, 8], "test": [10, 10], "features": [1, 3],
+            "data": ["x"] * 2, "by": ["y"] * 2, "ended": ["its rule", "no number"],
+            "right": [9, 8], "test": [10, 10], "features": [1, 3],
             "of_features": [100, 100], "vectors": [2, 4], "train": [20, 20],
             "iterations": [400, 900],
         }
