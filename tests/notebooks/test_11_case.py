@@ -100,4 +100,4 @@ def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch, comman
         if name in ("genes.csv", "shifted.csv", "odds.csv", "choice.csv", "sizes.csv", "panel.csv"):
             columns = [list(pd.read_csv(path, comment="#").columns) for path in (made, kept)]
             assert columns[0] == columns[1]
-    assert "This mends all of it" in (tmp_path / "here" / "case_report.txt").read_text()
+    assert "This mends" in (tmp_path / "here" / "case_report.txt").read_text()
