@@ -7,7 +7,8 @@ from tests.notebooks.running import SIZES, values
 
 VARIABLES = (
     "problem.data.constant_features", "effects", "three", "sensitivity.table", "comparison.table",
-    "comparison.distances.set_index(['fit', 'quantity', 'statistic'])['value']", "beside.table", "accuracy", "choice", "at_least_one",
+    "comparison.distances.set_index(['fit', 'quantity', 'statistic'])['value']",
+    "beside.table", "accuracy", "choice", "at_least_one",
     "[av.effects(f).loc['radius', 'effect'] for f in (exact, refit)]",
     "[av.effects(f).loc['radius', 'p_active'] for f in (exact, refit)]",
     "np.log(np.where(test.y == 1, p_new, 1 - p_new)).mean()", "mixed.table",
