@@ -165,10 +165,10 @@ def limits() -> pd.DataFrame:
     --------
     >>> from ardvark.inference.scoring.limits import limits
     >>> limits().query("purpose == 'predictions'")[["statistic", "quantity", "good", "rough"]]
-        statistic     quantity  good  rough
-    0  difference  probability  0.02   0.15
-    1   agreement  probability  0.05   0.10
-    2         row  probability  0.10   0.50
+        statistic     quantity   good  rough
+    0  difference  probability  0.020   0.15
+    1   agreement  probability  0.051   0.10
+    2         row  probability  0.100   0.50
     """
     return _frame(tuple(LIMITS)).copy()
 
