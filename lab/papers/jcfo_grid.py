@@ -10,7 +10,6 @@ active at the gammas of the open grid. Sonar is small: colon's 62 folds take hou
 Rows are kept in results/; `jcfo_grid.csv` and the table of the page are written last.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -41,13 +40,14 @@ def algorithm(training: Dataset, test: Dataset, select: str) -> tuple[rows.Row, 
         select=select, starts=1,
     )  # fmt: skip
     p = predict(problem, tree, test, rule="paper").mean(("chain", "draw")).values
-    tried = tree["fit"]["holdout_gamma"].values
+    details = tree["fit"].data_vars
+    tried = details["holdout_gamma"].values
     chosen = gammas(tree)
     found = {
         **chosen,
         "tried": len(tried),
         "inside": bool(tried[:, 1].min() < chosen["gamma2"] < tried[:, 1].max()),
-        "features": int(tree["fit"]["selected_feature"].values.sum()),
+        "features": int(details["selected_feature"].values.sum()),
     }
     return found | scores(p, test), chosen
 
@@ -118,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

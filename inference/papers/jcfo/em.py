@@ -98,7 +98,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo, sparse_probit
 from ardvark.models.parts.probit import probit_logp
 
-from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...target.backend import About, Dims, Job, Kind, Result, Status, only_for
 from ...target.reasons import Reason
 from ...target.target import Target
 from ..optimality import kkt
