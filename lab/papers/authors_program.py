@@ -67,13 +67,18 @@ def main(code: str, job: str, out: str) -> None:
         warnings.simplefilter("ignore")
         data = (given[name] for name in ("X", "y", "X_test", "y_test"))
         model.fit(*data, maxit=int(given["iterations"]), **EXAMPLE)
-    np.savez(
-        out, bound=np.array(model.L, dtype=float).ravel(), features=model.index,
-        samples=model.index_a, count_features=model.num_feat, count_samples=model.num_sample,
-        label=np.asarray(model.labs_final[len(model.L) - 1]).ravel(),
-        probability=np.asarray(model.labels_pred[-1], dtype=float).ravel(),
-        **dict[str, Any]({k: np.array([s[k] for s in states]) for k in (states or [{}])[0]}),
-    )  # fmt: skip
+    found: dict[str, Any] = {
+        "bound": np.array(model.L, dtype=float).ravel(),
+        "features": model.index,
+        "samples": model.index_a,
+        "count_features": model.num_feat,
+        "count_samples": model.num_sample,
+        "label": np.asarray(model.labs_final[len(model.L) - 1]).ravel(),
+        "probability": np.asarray(model.labels_pred[-1], dtype=float).ravel(),
+    }
+    for name in states[0] if states else ():
+        found[name] = np.array([state[name] for state in states])
+    np.savez(out, **found)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from ardvark.data import Dataset, load
-from ardvark.inference.fits.datatree import group
 from ardvark.inference.methods import run
 from ardvark.inference.methods.prediction import predict
 from lab import rows, tables
@@ -41,14 +40,14 @@ def algorithm(training: Dataset, test: Dataset, select: str) -> tuple[rows.Row, 
         select=select, starts=1,
     )  # fmt: skip
     p = predict(problem, tree, test, rule="paper").mean(("chain", "draw")).values
-    kept = group(tree, "fit")
-    tried = kept["holdout_gamma"].values
+    details = tree["fit"].data_vars
+    tried = details["holdout_gamma"].values
     chosen = gammas(tree)
     found = {
         **chosen,
         "tried": len(tried),
         "inside": bool(tried[:, 1].min() < chosen["gamma2"] < tried[:, 1].max()),
-        "features": int(kept["selected_feature"].values.sum()),
+        "features": int(details["selected_feature"].values.sum()),
     }
     return found | scores(p, test), chosen
 

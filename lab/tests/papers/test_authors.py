@@ -52,13 +52,14 @@ def test_the_stored_example_of_the_authors_is_reproduced():
 
 
 def test_our_option_ends_where_the_program_does():
-    """Over thousands of iterations rounding may grow, so features may differ by one."""
+    """The program prunes once more where its bound is no number, so features may differ by one."""
     frame = tables.read(authors.STORED).set_index(["data", "fold"])
     theirs, ours = (frame[frame["by"] == by] for by in (authors.THEIRS, authors.OURS))
-    assert len(theirs) == len(ours) > 10
-    same = (theirs["iterations"] == ours["iterations"]) & (theirs["right"] == ours["right"])
-    assert same.mean() >= 0.8
-    assert (theirs["ended"] == ours["ended"])[same].all()
+    ours = ours.loc[theirs.index]
+    assert len(theirs) > 10
+    for name in ("iterations", "ended", "vectors", "right"):
+        pd.testing.assert_series_equal(theirs[name], ours[name])
+    assert (theirs["features"] - ours["features"]).abs().max() <= 1
 
 
 def test_an_example_that_ends_elsewhere_is_refused():
