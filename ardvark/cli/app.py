@@ -171,7 +171,7 @@ def run(command: Callable[[], Any], name: str) -> None:
         if ".pytensor" in str(error):
             typer.echo(
                 "PyTensor keeps compiled code below the home folder, which cannot be written to. "
-                "Name another folder: PYTENSOR_FLAGS=base_compiledir=/tmp/pytensor",
+                "Name another folder: PYTENSOR_FLAGS=base_compiledir=FOLDER",
                 err=True,
             )
         sys.exit(2)

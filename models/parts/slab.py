@@ -129,8 +129,8 @@ class _Slab(RandomVariable):
 
     @staticmethod
     def of(precision: Any, x: Any) -> Any:
-        """Return the variable, of both parts of a draw."""
-        raise NotImplementedError
+        """Return the variable, of both parts of a draw: x, unless another is asked for."""
+        return x
 
     @classmethod
     def rng_fn(
@@ -143,10 +143,6 @@ class _Slab(RandomVariable):
 class _SignedRV(_Slab):
     name = "slab_student_t"
     _print_name = ("SlabStudentT", "SlabStudentT")
-
-    @staticmethod
-    def of(precision: Any, x: Any) -> Any:
-        return x
 
 
 class _PositiveRV(_Slab):
@@ -175,7 +171,7 @@ def _compiled(op: _Slab, node: Any) -> tuple[Any, int]:
     part = numba.njit(op.of)
 
     @numba_njit
-    def random(rng, shape, rate, slab, log_mass):  # type: ignore[no-untyped-def]
+    def random(rng, shape, rate, slab, log_mass):  # type: ignore[no-untyped-def]  # Numba's
         precision, x = _one(rng, shape, rate, slab)
         return part(precision, x)
 

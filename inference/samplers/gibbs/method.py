@@ -20,9 +20,8 @@ where A is the number of samples that are on (`lab/algorithms/ALGORITHMS.md`).
 
 Chains start far apart: some masks with few bits on and some with half of them, and weights drawn
 from the prior. Nothing is adapted, so `tune` only lets a chain approach the posterior. R-hat alone
-does not show whether chains over binary masks have converged. See also `diagnostics.inclusion`, the
-counts `feature_flips` and `sample_flips` of each sweep in sample_stats, and the columns of the
-comparison that are computed from them.
+does not show whether chains over binary masks have converged. See also `diagnostics.inclusion`, and
+the counts `feature_flips` and `sample_flips` of each sweep in sample_stats.
 """
 
 import time
