@@ -10,7 +10,7 @@ GREEK = (
 _TOKEN = re.compile(
     r"(?P<sum>sum_(?P<over>\w))"
     r"|(?P<abs>abs\((?P<of>\w+)\))"
-    r"|(?P<normal>N\+)"
+    r"|(?P<half>\b[NC]\+)"
     r"|(?P<indicator>\b1(?=\())"
     r"|(?P<power>\^(?P<exponent>-?\w+(?:/\w+)?))"
     r"|(?P<name>[A-Za-z]\w*~?(?:_\w+)?)(?P<transposed>')?"
@@ -40,8 +40,8 @@ def _one(match: re.Match[str]) -> str:
         return rf"\sum_{found['over']}"
     if found["abs"]:
         return f"|{tex(found['of'])}|"
-    if found["normal"]:
-        return r"\mathrm{N}^{+}"
+    if found["half"]:  # a half-normal, a half-Cauchy
+        return rf"\mathrm{{{found['half'][0]}}}^{{+}}"
     if found["indicator"]:
         return r"\mathbf{1}"
     if found["power"]:

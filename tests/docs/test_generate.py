@@ -22,6 +22,7 @@ pytestmark = pytest.mark.docs
         ("delta_d^-1/2", r"\delta_{d}^{-1/2}"),
         ("sum_d x_nd v_d", r"\sum_d x_{nd} v_{d}"),
         ("N+(0, rho_k)", r"\mathrm{N}^{+}(0, \rho_{k})"),
+        ("C+(0, 1)", r"\mathrm{C}^{+}(0, 1)"),
         ("abs(beta_k)", r"|\beta_{k}|"),
         ("1(z_i > 0)", r"\mathbf{1}(z_{i} > 0)"),
         ("K_theta(x_i, z_j)", r"K_{\theta}(x_{i}, z_{j})"),

@@ -15,6 +15,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
+DATA = FOLDER / "data"  # what scripts have computed and notebooks read
 
 SIZES = pytest.mark.parametrize(
     "full",

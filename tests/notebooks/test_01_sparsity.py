@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import integrate, stats
 
-from tests.notebooks.running import FOLDER, SIZES, values
+from tests.notebooks.running import DATA, SIZES, values
 
 
 def laplace_mean(y, rate):
@@ -122,9 +122,9 @@ def exercises(half_way, asked_for, both):
 
 
 def test_the_stored_posterior_of_colon():
-    path = FOLDER / "colon_sparse.csv"
+    path = DATA / "colon_sparse.csv"
     assert path.stat().st_size < 100_000
-    assert path.read_text().startswith("# ARDVARK_DATA=... python notebooks/colon_sparse.py")
+    assert path.read_text().startswith("# ARDVARK_DATA=... python notebooks/data/colon_sparse.py")
     rows = pd.read_csv(path, comment="#").set_index(["what", "name"])["value"]
     p = rows["p_active"]
     assert len(p) == rows["fit", "genes"] == 2000

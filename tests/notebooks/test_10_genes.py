@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from tests.notebooks.running import FOLDER, SIZES, values
+from tests.notebooks.running import DATA, SIZES, values
 
 PARTS = ("colon", "golub", "horseshoe")
 TABLES = ("", "_groups", "_fit", "_pairs")
@@ -63,23 +63,23 @@ def the_exercises(expected_five, longest, subsets, copies, status, full):
 @pytest.mark.parametrize("part", PARTS)
 def test_files_are_small_summaries_with_the_command_that_made_them(part):
     for name in TABLES:
-        path = FOLDER / f"genes_{part}{name}.csv"
+        path = DATA / f"genes_{part}{name}.csv"
         assert path.read_text().startswith(
-            f"# ARDVARK_DATA=... python notebooks/genes.py {part}; ardvark "
+            f"# ARDVARK_DATA=... python notebooks/data/genes.py {part}; ardvark "
         )
         assert path.stat().st_size < 100_000
-    genes = pd.read_csv(FOLDER / f"genes_{part}.csv", comment="#")
+    genes = pd.read_csv(DATA / f"genes_{part}.csv", comment="#")
     assert genes["p_active"].is_monotonic_decreasing
     assert genes["p_active"].between(0.0, 1.0).all()
     assert (genes["low"] <= genes["high"]).all()
-    groups = pd.read_csv(FOLDER / f"genes_{part}_groups.csv", comment="#")
+    groups = pd.read_csv(DATA / f"genes_{part}_groups.csv", comment="#")
     assert (groups["p_any"] >= groups["largest"]).all()
 
 
 @pytest.mark.course
 def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch):
     """On a small problem with a pair of copies."""
-    spec = importlib.util.spec_from_file_location("genes", FOLDER / "genes.py")
+    spec = importlib.util.spec_from_file_location("genes", DATA / "genes.py")
     genes = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(genes)
     monkeypatch.setattr(genes, "HERE", tmp_path)
@@ -91,11 +91,11 @@ def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch):
     for name in TABLES:
         made, kept = (
             pd.read_csv(folder / f"genes_colon{name}.csv", comment="#")
-            for folder in (tmp_path, FOLDER)
+            for folder in (tmp_path, DATA)
         )
         assert list(made.columns) == list(kept.columns)
     fit = pd.read_csv(tmp_path / "genes_colon_fit.csv", comment="#")
-    kept = pd.read_csv(FOLDER / "genes_colon_fit.csv", comment="#")
+    kept = pd.read_csv(DATA / "genes_colon_fit.csv", comment="#")
     assert list(fit["name"][fit["what"] == "fit"]) == list(kept["name"][kept["what"] == "fit"])
     for rank in (genes.by_l1, genes.by_jcfo):
         assert rank(problem).shape == (20,)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from tests.notebooks.running import FOLDER, SIZES, values
+from tests.notebooks.running import DATA, SIZES, values
 
 FILES = (
     *(f"{name}.txt" for name in ("report", "plain", "adjusted", "choose", "panel")),
@@ -60,16 +60,16 @@ def test_the_case(full, tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_files_are_small_and_of_the_script(name):
     """Screens say what was printed; tables begin with the command that makes them."""
-    text = (FOLDER / f"case_{name}").read_text()
+    text = (DATA / f"case_{name}").read_text()
     assert len(text) < 10_000
     assert "Traceback" not in text
-    assert text.startswith("# ARDVARK_DATA=... python notebooks/case.py; ") == name.endswith("csv")
+    assert text.startswith("# ARDVARK_DATA=... python notebooks/data/case.py; ") == name.endswith("csv")
 
 
 @pytest.mark.course
 def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch, command):
     """On a small table with names of its own; its commands are those of the page, but quick."""
-    spec = importlib.util.spec_from_file_location("case", FOLDER / "case.py")
+    spec = importlib.util.spec_from_file_location("case", DATA / "case.py")
     case = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(case)
     rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch, comman
     case.main(tmp_path / "work", data)
     assert {path.name for path in (tmp_path / "here").iterdir()} == {f"case_{n}" for n in FILES}
     for name in FILES:
-        made, kept = tmp_path / "here" / f"case_{name}", FOLDER / f"case_{name}"
+        made, kept = tmp_path / "here" / f"case_{name}", DATA / f"case_{name}"
         if name in ("genes.csv", "shifted.csv", "odds.csv", "choice.csv", "sizes.csv", "panel.csv"):
             columns = [list(pd.read_csv(path, comment="#").columns) for path in (made, kept)]
             assert columns[0] == columns[1]

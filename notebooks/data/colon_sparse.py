@@ -1,6 +1,6 @@
 """Write the summary of the colon data's posterior that `01_sparsity` reads.
 
-    ARDVARK_DATA=... python notebooks/colon_sparse.py
+    ARDVARK_DATA=... python notebooks/data/colon_sparse.py
 
 samples PFCVM by its default (sparse) prior with NUTS and writes `colon_sparse.csv` beside this
 file: summaries of the posterior and the number of genes correlated with each gene, but no values of
@@ -33,7 +33,7 @@ from ardvark.models.parts.effects import VISIBLE, primal_effects
 LEADING = 50
 ALIKE = 0.6
 PRIOR_DRAWS = 2000
-COMMAND = "ARDVARK_DATA=... python notebooks/colon_sparse.py"
+COMMAND = "ARDVARK_DATA=... python notebooks/data/colon_sparse.py"
 FILE = Path(__file__).with_name("colon_sparse.csv")
 
 Row = tuple[str, Any, float, float]

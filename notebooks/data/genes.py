@@ -1,6 +1,6 @@
 """Write the summaries of gene expression posteriors that `10_genes` reads.
 
-    ARDVARK_DATA=... python notebooks/genes.py [PART ...]
+    ARDVARK_DATA=... python notebooks/data/genes.py [PART ...]
 
 samples the exact posteriors of two gene data sets, and writes files beside this one: summaries of
 posteriors and correlations between leading genes, but no values of the data. Each part writes files
@@ -40,7 +40,7 @@ from ardvark.inference.fits.selection import weights_of
 from ardvark.models.parts.effects import VISIBLE
 
 HERE = Path(__file__).parent
-COMMAND = "ARDVARK_DATA=... python notebooks/genes.py"
+COMMAND = "ARDVARK_DATA=... python notebooks/data/genes.py"
 LEADING, PAIRED, TOP, HALVES = 60, 15, 10, 8
 
 

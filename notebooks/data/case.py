@@ -1,6 +1,6 @@
 """Write what `11_case` reads: what the commands say of a messy table that is made of colon.
 
-    ARDVARK_DATA=... python notebooks/case.py [FOLDER]
+    ARDVARK_DATA=... python notebooks/data/case.py [FOLDER]
 
 (twenty minutes). The genes are real (Alon et al. 1999). Age, sex, batch and the gaps are simulated,
 and so is what the batch does: it shifts some genes, and most tumours are measured in spring, after
@@ -106,7 +106,7 @@ def say(words: list[str], folder: Path) -> str:
 
 def write(name: str, table: pd.DataFrame) -> None:
     """Write a table of results, with the command that makes it on its first line."""
-    header = f"# ARDVARK_DATA=... python notebooks/case.py; ardvark {av.__version__}\n"
+    header = f"# ARDVARK_DATA=... python notebooks/data/case.py; ardvark {av.__version__}\n"
     (HERE / f"case_{name}.csv").write_text(header + table.round(4).to_csv())
 
 
