@@ -63,7 +63,8 @@ def test_files_are_small_and_of_the_script(name):
     text = (DATA / f"case_{name}").read_text()
     assert len(text) < 10_000
     assert "Traceback" not in text
-    assert text.startswith("# ARDVARK_DATA=... python notebooks/data/case.py; ") == name.endswith("csv")
+    made = text.startswith("# ARDVARK_DATA=... python notebooks/data/case.py; ")
+    assert made == name.endswith("csv")
 
 
 @pytest.mark.course
