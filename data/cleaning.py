@@ -9,7 +9,7 @@ import pandas as pd
 
 from ardvark.common.validate import InputError, named, one_of
 
-from .columns import in_order, numbers, texts, tidied, without, written
+from .columns import in_order, numbers, texts, tidied, written
 from .numerals import Marks
 
 Encode = Literal["onehot", "ordinal"]
@@ -134,7 +134,8 @@ class Cleaning:
         """
         shape = frame.shape
         frame, repeated = distinct_names(frame)
-        labels = without(_labels(frame.pop(self.target)), self.na)
+        labels = _labels(frame[self.target])
+        labels = labels.mask(labels.str.casefold().isin([w.strip().casefold() for w in self.na]))
         kept = labels.notna()
         left_out = {"without a label": ~kept}
         if self.classes:

@@ -1,7 +1,8 @@
 """What the columns of a table contain: numbers, text, dates, an id, and what is missing in them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,18 +64,23 @@ def tidied(
     """
     known = written(frame, na, sep=",") if marks is None else marks
     stored = [name for name, kind in frame.dtypes.items() if _is_number(kind)]
-    array = frame[stored].to_numpy(np.float64, na_value=np.nan) if stored else None
-    numbers_of = pd.DataFrame(array, index=frame.index, columns=pd.Index(stored, dtype=object))
-    rest = {
-        name: _tidy(without(frame[name], na), known.get(str(name), PLAIN))
-        for name in frame.columns.difference(stored)
-    }
-    found = pd.concat([numbers_of, pd.DataFrame(rest, frame.index)], axis=1)[list(frame.columns)]
+    array = frame[stored].to_numpy(np.float64, na_value=np.nan) if stored else np.empty((0, 0))
+    floats: dict[Any, Any] = dict(zip(stored, array.T, strict=False))
+    others = {name: frame[name] for name, kind in frame.dtypes.items() if _is_time(kind)}
+    for name, cells in _cells(frame, na):
+        found = _all_numbers(cells, known.get(str(name), PLAIN))
+        if found is not None:
+            floats[name] = found
+        elif getattr(frame[name].dtype, "ordered", False):
+            others[name] = frame[name].mask([cell is None for cell in cells])
+        else:
+            others[name] = _texts(cells, frame.index)
+    array = np.array(list(floats.values()), dtype=np.float64).reshape(len(floats), len(frame)).T
     sizes = pd.to_numeric(pd.Series(list(na), dtype=object), errors="coerce").dropna().tolist()
     if sizes:
-        floats = found.select_dtypes("float64")
-        found[floats.columns] = floats.mask(floats.isin(sizes))
-    return found
+        array = np.where(np.isin(array, sizes), np.nan, array)
+    block = pd.DataFrame(array, frame.index, pd.Index(list(floats), dtype=object))
+    return pd.concat([block, pd.DataFrame(others, frame.index)], axis=1)[list(frame.columns)]
 
 
 def written(
@@ -95,53 +101,59 @@ def written(
     sep, decimal : str, optional
         As for `numerals.decided`.
     """
-    words = {}
-    for name, kind in frame.dtypes.items():
-        if not (_is_number(kind) or _is_time(kind)):
-            cells = words_of(without(frame[name], na))
-            named = {str(cell) for cell in cells if isinstance(cell, str | bool | np.bool_)}
-            words[str(name)] = {word for word in named if not is_missing(word)}
-    own = {name: kinds(of) for name, of in words.items()}
-    evidence = set[str]().union(*own.values())
-    found = {n: decided(of, own[n], evidence, sep, decimal) for n, of in words.items()}
-    for name in set(text) & set(found):
-        marks = found[name]
-        if marks is None or any(np.isnan(number(word, marks)) for word in words[name]):
-            found[name] = Marks(text=True)
-    return found
+    words, own = {}, {}
+    evidence = set[str]()
+    for name, cells in _cells(frame, na):
+        plain = decimal is None and plain_numbers(cells) is not None
+        named = {str(cell) for cell in cells if isinstance(cell, str | bool | np.bool_)}
+        if not plain:
+            named = {word for word in named if not is_missing(word)}
+        found = kinds(named, plain or None)
+        evidence |= found
+        if not plain or found != {"point"}:  # nearly all columns are `PLAIN`
+            words[str(name)], own[str(name)] = named, found
+    marks = {n: decided(of, own[n], evidence, sep, decimal) for n, of in words.items()}
+    for name in set(text) & set(marks):
+        how = marks[name]
+        if how is None or any(np.isnan(number(word, how)) for word in words[name]):
+            marks[name] = Marks(text=True)
+    return marks
+
+
+def _cells(frame: pd.DataFrame, na: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the `words_of` columns that hold neither numbers nor times; words of `na` are None."""
+    odd = [n for n, kind in frame.dtypes.items() if not (_is_number(kind) or _is_time(kind))]
+    gone = {word.strip().casefold() for word in na}
+    columns = frame[odd].to_numpy(dtype=object).T.tolist()  # at once: one by one takes seconds
+    for name, column in zip(odd, columns, strict=True):
+        cells = words_of(column)
+        if gone:
+            cells = [None if c is None or _text(c).casefold() in gone else c for c in cells]
+        yield name, cells
 
 
 def _may_be_number(word: str) -> bool:
     return any(np.isfinite(number(word, Marks(mark, True))) for mark in ".,")
 
 
+@lru_cache(64)
 def _is_number(kind: Any) -> bool:
     other = types.is_bool_dtype(kind) or types.is_complex_dtype(kind)
     return types.is_numeric_dtype(kind) and not other
 
 
+@lru_cache(64)
 def _is_time(kind: Any) -> bool:
     return types.is_datetime64_any_dtype(kind) or types.is_timedelta64_dtype(kind)
 
 
-def _tidy(values: pd.Series, marks: Marks | None) -> pd.Series:
-    if _is_time(values.dtype):
-        return values
-    ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered
-    cells = words_of(values)
-    found = None if marks is None else _parsed(cells, marks)
-    if found is not None:
-        odd = [cell for cell, x in zip(cells, found, strict=True) if x != x and cell is not None]
-        if all(map(is_missing, odd)):
-            return pd.Series(found, values.index, dtype=np.float64)
-    return values if ordered else texts(values)
-
-
-def without(values: pd.Series, na: Sequence[str]) -> pd.Series:
-    """Return values with the words of `na`, in any case, as missing values."""
-    if not na:
-        return values
-    return values.mask(texts(values).str.casefold().isin([word.strip().casefold() for word in na]))
+def _all_numbers(cells: Sequence[Any], marks: Marks | None) -> list[float] | None:
+    """Return a column as numbers, if all of its words are, or stand for missing values."""
+    if marks is None:
+        return None
+    found = _parsed(cells, marks)
+    odd = [cell for cell, x in zip(cells, found, strict=True) if x != x and cell is not None]
+    return found if all(map(is_missing, odd)) else None
 
 
 def numbers(values: pd.Series, marks: Marks | None = None) -> pd.Series:
@@ -175,14 +187,16 @@ def _number(cell: Any, marks: Marks) -> float:
 
 def texts(values: pd.Series) -> pd.Series:
     """Return values as they are written, NaN where missing: whole numbers without a point."""
+    return _texts(words_of(values), values.index)
 
-    def text(value: object) -> str:
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        return str(value).strip()
 
-    found = [np.nan if cell is None else text(cell) for cell in words_of(values)]
-    return pd.Series(found, index=values.index, dtype=object)
+def _texts(cells: Sequence[Any], index: pd.Index) -> pd.Series:
+    found = [np.nan if cell is None else _text(cell) for cell in cells]
+    return pd.Series(found, index=index, dtype=object)
+
+
+def _text(cell: Any) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def levels(values: pd.Series) -> list[str]:

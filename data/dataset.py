@@ -267,7 +267,7 @@ class Dataset:
 
     def _of_codes(self) -> list[str]:
         """Return which numbers may stand for missing values."""
-        found = told(dict(zip(self.feature_names, self.X.T, strict=True)))
+        found = told(self.feature_names, self.X)
         return [found] if found else []
 
     @cached_property

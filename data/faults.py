@@ -319,13 +319,13 @@ def codes(features: pd.DataFrame, cleaning: Cleaning) -> str:
 
     They stay as they are, and no remedy is applied.
     """
-    array = features.select_dtypes("number")
-    columns = dict(zip(array.columns, array.to_numpy().T, strict=True))
-    others = features.columns.difference(array.columns)  # numbers among words
-    columns |= {name: numbers(features[name]).to_numpy() for name in others}
-    said = {float(w) for w in cleaning.measured if np.isfinite(number(w))}
-    kept = {name: values[~np.isin(values, list(said))] for name, values in columns.items()}
-    return told(kept if said else columns, cleaning.fills)
+    stored = features.select_dtypes("number")
+    rest = features.columns.difference(stored.columns)  # numbers among words
+    others = [numbers(features[name]).to_numpy()[:, None] for name in rest]
+    array = np.hstack([stored.to_numpy(), *others])
+    said = [float(w) for w in cleaning.measured if np.isfinite(number(w))]
+    array = np.where(np.isin(array, said), np.nan, array) if said else array
+    return told([*stored.columns, *rest], array, cleaning.fills)
 
 
 def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -442,9 +442,9 @@ def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fa
 def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     """Columns that are copies: a sparse prior shares one effect among them."""
     columns = seen.index[(seen["kind"] == "numbers") & ~seen["constant"]]
+    array = np.ascontiguousarray(rows.features[columns].to_numpy(dtype=float).T)
     first, copies = dict[bytes, str](), dict[str, str]()
-    for name in map(str, columns):
-        values = numbers(rows.features[name]).to_numpy(dtype=float)
+    for name, values in zip(map(str, columns), array, strict=True):
         known = first.setdefault(values.tobytes(), name)
         if known != name:
             copies[name] = known

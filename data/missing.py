@@ -1,7 +1,6 @@
 """Numbers that may stand for a missing value: -9, 99, 999, and others of such digits."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,8 +34,6 @@ def codes(values: np.ndarray) -> dict[str, int]:
     >>> codes(np.array([0.0, 1, 2, 1, 0, 2, -9]))
     {'-9': 1}
     """
-    if not np.isin(values, (*_CODES, -1.0)).any():
-        return {}  # nearly all columns
     values = values[np.isfinite(values)]
     for among in (_CODES, _CODES[np.abs(_CODES) >= 10.0]):  # 7 may be a common value beside 99
         known = np.isin(values, among)
@@ -59,12 +56,13 @@ def _counted(values: np.ndarray) -> dict[str, int]:
     return {f"{size:g}": int(n) for size, n in zip(sizes, counts, strict=True)}
 
 
-def told(columns: Mapping[Any, np.ndarray], fills: bool = False) -> str:
-    """Return which columns have such numbers, in words; "" if none has.
+def told(names: Sequence[str], array: np.ndarray, fills: bool = False) -> str:
+    """Return which columns of an array have such numbers, in words; "" if none has.
 
     `fills` says whether missing values are already dealt with.
     """
-    found = {str(name): own for name, values in columns.items() if (own := codes(values))}
+    some = np.flatnonzero(np.isin(array, (*_CODES, -1.0)).any(axis=0))  # few columns
+    found = {str(names[k]): own for k in some.tolist() if (own := codes(array[:, k]))}
     if not found:
         return ""
     words = in_order({word for counts in found.values() for word in counts})
