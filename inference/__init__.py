@@ -2,7 +2,7 @@
 
 >>> from ardvark.inference import BACKENDS
 >>> {name: method.KIND for name, method in BACKENDS.items() if method.KIND == "mcmc"}
-{'exact': 'mcmc', 'nuts': 'mcmc', 'mams': 'mcmc', 'gibbs': 'mcmc'}
+{'exact': 'mcmc', 'nuts': 'mcmc', 'gibbs': 'mcmc'}
 
 Names are imported when first used, so that a fit imports what it needs: ``__init__.pyi`` says where
 from.

@@ -372,13 +372,12 @@ def test_the_methods_are_listed(command):
     assert set(rows) == set(BACKENDS)
     assert rows["exact"] == ["mcmc", "every model"]
     assert rows["nuts"] == ["mcmc", "every model without binary masks"]
-    assert rows["mams"] == ["mcmc", "every model without binary masks"]
     assert rows["gibbs"] == ["mcmc", "every model but pcvm, rvm"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
     assert rows["jcfo_em"] == ["point", "jcfo, sparse_probit"]
 
 
-@pytest.mark.parametrize("name", ["nuts", "mams", "pfcvm_lp"])
+@pytest.mark.parametrize("name", ["nuts", "pfcvm_lp"])
 def test_a_method_is_explained(command, name):
     text = in_80_columns(command("methods", name))
     backend = BACKENDS[name]
@@ -397,7 +396,7 @@ def test_the_methods_for_a_problem_are_recommended(command):
     assert "fsklr_savb: " in text
     assert "nuts: " not in text
     wide = command("methods", "--for", "pfcvm", "digits38", "--set", "kernel=linear")
-    assert "exact: samples by mams, because" in wide.stdout
+    assert "exact: samples by nuts, because" in wide.stdout
     own = in_80_columns(command("methods", "--for", "jcfo", "digits38"))
     assert "Not jcfo_em, the paper's algorithm: it has no step for a learned" in own
     assert "--set scale=fixed" in own

@@ -13,7 +13,6 @@ from ..samplers.gibbs import method as gibbs
 from ..target.sampling import Sampling
 from ..target.target import Target
 from .joint import Kernel, NutsKernel, joint_test
-from .mams_kernel import MamsKernel
 from .own_sbc import own_sbc
 from .ranks import Calibration
 from .sbc import sbc
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 Test = Literal["sbc", "joint"]
 KERNELS: dict[str, Callable[[Problem], Kernel[Any]]] = {
     "nuts": NutsKernel,
-    "mams": MamsKernel,
     "gibbs": gibbs.make_sampler,
 }
 """The methods whose single transition can be tested."""
@@ -58,7 +56,7 @@ def calibrate(
         "sbc" is simulation-based calibration, for any method that returns draws. It tests whether
         true values are exchangeable with the draws. For an approximation it shows where it is
         wrong, and by how much. "joint" is the joint test of the transition of a Markov chain,
-        "nuts", "mams" or "gibbs", which is exact whether or not the chain mixes.
+        "nuts" or "gibbs", which is exact whether or not the chain mixes.
         `calibration.joint.joint_test` accepts your own kernel.
     replicates : int
         Number of simulated data sets. A longer run continues a shorter one.

@@ -81,6 +81,9 @@ class NutsKernel:
     """
 
     def __init__(self, problem: Problem) -> None:
+        import pymc as pm
+        from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag
+
         why_not = nuts.supports(Target(problem))
         if why_not:
             raise InputError(f"{problem.spec.name} has no NUTS kernel: {why_not}.")
@@ -98,26 +101,15 @@ class NutsKernel:
         rng = np.random.default_rng([0, 1])
         prior = [self.state(problem.simulate(rng)) for _ in range(200)]
         flat = np.array([np.concatenate([s[n].ravel() for n in self._names]) for s in prior])
-        self._prepare(flat.var(0))
+        self._step = pm.NUTS(
+            model=self._model,
+            potential=QuadPotentialDiag(flat.var(0)),
+            target_accept=TARGET_ACCEPT,
+        )
         for _ in range(ADAPTATION):
             point = problem.simulate(rng)
             self.set_labels(point["y"])
             self.sweep(self.state(point), rng)
-        self._hold()
-
-    def _prepare(self, variances: np.ndarray) -> None:
-        """Make the step that adapts its size, with the variances (P,) of prior draws."""
-        import pymc as pm
-        from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag
-
-        self._step = pm.NUTS(
-            model=self._model,
-            potential=QuadPotentialDiag(variances),
-            target_accept=TARGET_ACCEPT,
-        )
-
-    def _hold(self) -> None:
-        """End the adaptation."""
         self._step.stop_tuning()
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:

@@ -22,7 +22,6 @@ from ..target.target import Target
 MethodName = Literal[
     "exact",
     "nuts",
-    "mams",
     "gibbs",
     "advi",
     "laplace",
@@ -40,7 +39,6 @@ BACKENDS = Registry[Backend](
     {
         "exact": "..samplers.exact.method",
         "nuts": "..samplers.gradient.nuts",
-        "mams": "..samplers.gradient.mams",
         "gibbs": "..samplers.gibbs.method",
         "advi": "..approximations.advi",
         "laplace": "..approximations.laplace",

@@ -34,15 +34,12 @@ FAT = "72x7129"
 CASES = [
     Case("horseshoe", FAT, "exact", {}, {"sampler": "nuts", "limit": 1024}),
     Case("horseshoe", FAT, "nuts"),
-    Case("horseshoe", FAT, "mams"),
     Case("rfvm", FAT, "advi", {}, {"max_iterations": 200}),
     Case("pfcvm", FAT, "laplace", {}, {"starts": 1, "max_iterations": 50}),
     Case("horseshoe", "72x100", "nuts", {}, {"draws": LONG}),
-    Case("horseshoe", "72x100", "mams", {}, {"draws": LONG}),
     Case("horseshoe", FAT, "exact", {}, {"sampler": "nuts", "limit": LONG}),
     Case("pfcvm", FAT, "exact", {}, {"sampler": "gibbs", "limit": 1024}),
     Case("jcfo", FAT, "nuts", {"kernel": "linear"}),
-    Case("sparse_probit", FAT, "mams"),
     Case("rfvm", FAT, "gibbs", {}, {"tune": 10}),
     Case("fsklr", FAT, "gibbs", {}, {"tune": 10}),
 ]
@@ -56,7 +53,7 @@ def peak(case: Case, seed: int) -> Row:
     """Return the row of a case, or why it was refused."""
     few = {"max_treedepth": STEPS.bit_length()}
     short = functools.partial(nuts.Options, **few) if case.method == "exact" else nuts.Options
-    most = {"nuts": few, "mams": {"max_steps": STEPS}}.get(case.method, {})
+    most = few if case.method == "nuts" else {}
     asked = dataclasses.replace(case, options={"keep": "all"} | most | case.options)
     try:
         # `exact` has no option of a sampler's steps, and here it goes on to its limit

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 HERE = Path(__file__).parents[2]
-SAMPLERS = ("gibbs", "nuts", "mams")
+SAMPLERS = ("gibbs", "nuts")
 MODELS = ("horseshoe", "sparse_probit", "pfcvm")
 SIZES = ("50x10", "200x30", "200x100", "1000x30", "168x504", "10000x30")
 ESS = 1000.0

@@ -30,7 +30,6 @@ OPTIONS = {
     "advi": {"step_sizes": (0.05, 0.01)},
     "jcfo_em": {"starts": 2},
     "nuts": {"tune": 100},
-    "mams": {"tune": 100},
     "gibbs": {"tune": 100},
     "pfcvm_lp": {"hyperprior": "model"},  # whose q covers every variable: it has a density
 }
@@ -377,7 +376,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         av.fit(bare, "custom")
 
 
-@pytest.mark.parametrize("method", ["nuts", "mams", "laplace"])
+@pytest.mark.parametrize("method", ["nuts", "laplace"])
 def test_another_fold_rebinds_compiled_code(method, dataset):
     """X, y, Z and the filled rates are data: after `pm.set_data` the compiled code is the fold's.
 

@@ -292,7 +292,6 @@ def test_columns_of_the_curvature_are_minus_second_derivatives():
 def test_equal_seeds_give_equal_draws_on_any_number_of_cores(correlated):
     for method, first, second in (
         ("nuts", {"cores": 1, "tune": 100}, {"cores": 2, "tune": 100}),
-        ("mams", {"cores": 1, "tune": 100}, {"cores": 4, "tune": 100}),
         ("advi", {"max_iterations": 200}, {"max_iterations": 200}),
         ("laplace", {}, {}),
     ):
@@ -310,7 +309,7 @@ def test_no_seed_draws_one_and_records_it(correlated):
     np.testing.assert_array_equal(a["posterior"]["x"], b["posterior"]["x"])
 
 
-@pytest.mark.parametrize("method", ["nuts", "mams", "advi", "laplace"])
+@pytest.mark.parametrize("method", ["nuts", "advi", "laplace"])
 def test_discrete_variables_are_refused(method):
     with pm.Model() as model:
         pm.Bernoulli("bit", 0.5)

@@ -92,8 +92,8 @@ def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
         fixed = problem.with_hypers(**FIXED.get(name, {}))
         assert registry.prepare("paper", fixed, {}).name == own
         assert own == TRAINED_BY.get(name, own)
-    generic = {m for m in ("nuts", "mams", "advi", "laplace") if refusals[m] is None}
-    assert generic == (set() if ZOO[name].masked else {"nuts", "mams", "advi", "laplace"})
+    generic = {m for m in ("nuts", "advi", "laplace") if refusals[m] is None}
+    assert generic == (set() if ZOO[name].masked else {"nuts", "advi", "laplace"})
 
 
 OWN = {
@@ -271,5 +271,5 @@ def test_without_names_one_exact_method_is_compared(name, kernel, dataset):
     problem = av.problem(name, dataset, kernel=kernel)
     usual, all_of_them = registry.usual(problem), registry.applicable(problem)
     assert [m for m in usual if BACKENDS[m].KIND == "mcmc"] == ["exact"]
-    assert set(all_of_them) - set(usual) <= {"nuts", "mams", "gibbs"}
+    assert set(all_of_them) - set(usual) <= {"nuts", "gibbs"}
     assert registry.resolve("paper", problem) in usual

@@ -37,7 +37,7 @@ def test_its_densities_agree(problem):
 
 
 def test_generic_methods_fit_it_and_are_compared(problem):
-    assert set(registry.applicable(problem)) == {"exact", "nuts", "mams", "advi", "laplace"}
+    assert set(registry.applicable(problem)) == {"exact", "nuts", "advi", "laplace"}
     settings = {"draws": 200, "chains": 2, "random_seed": 1, "progressbar": False}
     fits = {name: av.fit(problem, "laplace", **settings) for name in ("one", "other")}
     for tree in fits.values():
@@ -61,4 +61,4 @@ def test_it_is_explained(problem, capsys):
     explain_model(problem.spec)
     said = capsys.readouterr().out
     assert "weight_sd = filled  (a number above 0, or None)" in said
-    assert "Methods: exact, nuts, mams, advi, laplace." in said
+    assert "Methods: exact, nuts, advi, laplace." in said

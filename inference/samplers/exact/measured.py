@@ -15,9 +15,6 @@ import pandas as pd
 from ardvark.models import Problem
 
 _FILE = Path(__file__).parent / "measured.csv"
-BEFORE = {"mams": "nuts"}
-"""A sampler that the table does not have yet, and the one that `exact` took before; its runs take
-1.2 to 3 times as long (`rule.py`)."""
 FAR = math.log(4.0)
 """Sizes that differ by more than this factor say nothing of each other's time."""
 
@@ -69,22 +66,19 @@ def table() -> tuple[Measured, ...]:
 def nearest(problem: Problem, sampler: str) -> Measured | None:
     """Return the row that is nearest to a problem; None if none is within a factor of four.
 
-    There is none for a learned scale. Where a sampler was not measured, the row is of the one in
-    whose place it stands.
+    There is none for a learned scale.
     """
     if problem.hypers.learned_scale is not None:
         return None
     kernel = "" if problem.kernel is None else problem.kernel.name
     N, D = problem.X.shape
+    wanted = (problem.spec.name, kernel, sampler)
     near = [
         row
         for row in table()
-        if (row.model, row.kernel) == (problem.spec.name, kernel) and row.far(N, D) <= FAR
+        if (row.model, row.kernel, row.sampler) == wanted and row.far(N, D) <= FAR
     ]
-    for name in filter(None, (sampler, BEFORE.get(sampler))):
-        if mine := [row for row in near if row.sampler == name]:
-            return min(mine, key=lambda row: row.far(N, D))
-    return None
+    return min(near, key=lambda row: row.far(N, D), default=None)
 
 
 NEAR, OTHER = 3.0, 10.0
@@ -103,8 +97,7 @@ def likely(problem: Problem, sampler: str) -> str:
     N, D = problem.X.shape
     row, factor = nearest(problem, sampler), NEAR
     if row is None:
-        names = tuple(filter(None, (sampler, BEFORE.get(sampler))))
-        mine = [row for row in table() if row.sampler in names]
+        mine = [row for row in table() if row.sampler == sampler]
         if not mine:
             return ""
         same = [row for row in mine if row.model == problem.spec.name]

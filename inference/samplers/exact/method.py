@@ -1,7 +1,7 @@
 """The exact posterior, whoever samples it: the best sampler for the model, until it has converged.
 
-`rule.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`,
-`mams` or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
+`rule.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts` or
+`gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
 (``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
 R-hat and least ESS at each judgement).
 
@@ -13,7 +13,7 @@ and of one that was asked for a smaller `ess` and had it earlier. Equal seeds gi
 fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
-it on from there: `gibbs` from its last states, the others from their last points with new
+it on from there: `gibbs` from its last states, `nuts` from its last points with new
 adaptation.
 """
 
@@ -50,7 +50,7 @@ ABOUT = About(
         "may be quoted has converged."
     ),
     exact="Up to Monte Carlo error, which it brings below a stated size; else it says what lacks.",
-    cost="That of the sampler (nuts, mams or gibbs), for as many iterations as convergence takes.",
+    cost="That of the sampler (nuts or gibbs), for as many iterations as convergence takes.",
 )
 IN_A_FOLD = {"ess": 400.0, "limit": 2048}
 """Options of `choose`'s refits, which only predict a fold; `panel` takes the first. A probability
@@ -82,7 +82,7 @@ class Options(Settings):
     minutes: float | None = option(
         None, "time after which a run ends anyway; None: no limit of time", above=0.0
     )
-    sampler: Literal["auto", "nuts", "gibbs", "mams"] = option(
+    sampler: Literal["auto", "nuts", "gibbs"] = option(
         "auto", "which sampler; auto: the one that was measured to be best"
     )
     cores: int | None = option(

@@ -1,1 +1,1 @@
-"""Samplers for any differentiable density: NUTS and microcanonical dynamics."""
+"""A sampler for any differentiable density: NUTS."""

@@ -86,9 +86,7 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
     av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
     assert asked["replicates"] == 7
     assert asked["called"] == "gibbs"  # not the function that makes the kernel
-    with pytest.raises(
-        InputError, match="It knows those of nuts, mams, gibbs, but none of 'conjugate'"
-    ):
+    with pytest.raises(InputError, match="It knows those of nuts, gibbs, but none of 'conjugate'"):
         av.calibrate(make_toy(), "conjugate", test="joint")
     with pytest.raises(TypeError, match="the joint test has no option 'tune'"):
         av.calibrate(problem, "gibbs", test="joint", tune=3)

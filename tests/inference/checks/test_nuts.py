@@ -1,4 +1,4 @@
-"""NUTS, MAMS and the models under the joint tests and simulation-based calibration."""
+"""NUTS and the models under the joint tests and simulation-based calibration."""
 
 import numpy as np
 import pytensor
@@ -7,7 +7,6 @@ import pytest
 import ardvark as av
 from ardvark.inference.checks import sbc as cal
 from ardvark.inference.checks.joint import NutsKernel, joint_test
-from ardvark.inference.checks.mams_kernel import MamsKernel
 from ardvark.inference.target.density import Density
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
@@ -95,28 +94,6 @@ def test_successive_conditional_of_nuts(nuts):
     assert successive_conditional(problem, kernel, **settings) > ALARM
 
 
-@pytest.fixture(scope="module")
-def mams():
-    problem = make("horseshoe", N=6, D=2, parametrization="marginal")
-    return problem, MamsKernel(problem)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("wrong", [False, True])
-def test_joint_test_of_mams(mams, wrong):
-    """Labels that never arrive are caught.
-
-    In few dimensions the Metropolis step corrects too little to be seen here. `test_mams` has a
-    control for it.
-    """
-    problem, kernel = mams
-    used = no_labels(kernel) if wrong else kernel
-    settings = {"replicates": 150, "sweeps": 5, "references": 49, "random_seed": seed()}
-    found = joint_test(problem, lambda _: used, **settings)
-    assert found.failed == 0
-    assert (found.p_value > ALARM) == (not wrong)
-
-
 def test_fits_at_other_labels_share_one_compilation(monkeypatch):
     """The compiled density is made once, and the labels of each problem are handed over.
 
@@ -147,11 +124,10 @@ FORMS = [
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("kernel", [NutsKernel, MamsKernel])
 @pytest.mark.parametrize(("name", "choice"), FORMS)
-def test_a_kernel_leaves_every_posterior_invariant(name, choice, kernel):
+def test_a_kernel_leaves_every_posterior_invariant(name, choice):
     """Every form of every continuous model: 1000 replicates see 0.2 sd, or a factor of 1.2."""
-    found = joint_test(make(name, N=10, **choice), kernel, replicates=1000, random_seed=seed())
+    found = joint_test(make(name, N=10, **choice), NutsKernel, replicates=1000, random_seed=seed())
     assert found.failed == 0
     assert found.p_value > ALARM, found.table.head()
 

@@ -12,7 +12,7 @@ from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.methods.foreign import paper_variables
 
-PARALLEL = ("exact", "nuts", "mams", "gibbs")
+PARALLEL = ("exact", "nuts", "gibbs")
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def asked(problem, method, sampling=registry.USUAL, **options):
 
 @pytest.mark.parametrize("method", PARALLEL)
 def test_the_number_of_cores_is_no_part_of_a_request(method, small_data):
-    """Equal draws of `exact`, `nuts` and `mams` are tested beside these methods."""
+    """Equal draws of `exact` and `nuts` are tested beside these methods."""
     problem = av.problem("rfvm", small_data(N=12, D=3))
     plain = asked(problem, method)
     others = asked(problem, method, cores=1), asked(problem, method, cores=2), plain.on_one_core()

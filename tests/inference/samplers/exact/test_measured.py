@@ -51,7 +51,7 @@ def test_the_row_nearest_in_size_is_told(N, D, data):
 @pytest.mark.usefixtures("known")
 def test_sizes_beyond_a_factor_of_four_and_other_models_say_nothing():
     assert nearest(problem(62, 400), "gibbs") is None
-    assert nearest(problem(62, 2000), "mams").data == "other"  # by nuts
+    assert nearest(problem(62, 2000), "nuts").data == "other"
     assert nearest(problem(62, 2000), "laplace") is None
     assert nearest(problem(62, 2000, "pfcvm"), "gibbs") is None
 
@@ -64,23 +64,23 @@ def test_a_row_in_words():
 
 @pytest.mark.parametrize(("seconds", "told"), [(60.0, False), (61.0, True)])
 def test_a_run_of_more_than_a_minute_is_announced(seconds, told, monkeypatch):
-    rows = (row("tiny", 12, 3, seconds, sampler="mams"), row("other", 12, 3, 1e4))
+    rows = (row("tiny", 12, 3, seconds, sampler="nuts"), row("other", 12, 3, 1e4))
     monkeypatch.setattr(measured, "table", lambda: rows)
     target = Target(problem(12, 3))
     assert method.LONG == 60.0
     end = f" ({rows[0].text()})" if told else ""
-    assert method._title(target, pick(target)) == f"sampling by mams{end}"
+    assert method._title(target, pick(target)) == f"sampling by nuts{end}"
 
 
 def test_a_time_is_foretold_as_a_range():
     """By the cells of X from a measured problem; wider where the model is another."""
     data = av.load("digits38")
-    row = nearest(av.problem("rfvm", data), "mams")
-    text = measured.likely(av.problem("rfvm", data), "mams")
+    row = nearest(av.problem("rfvm", data), "nuts")
+    text = measured.likely(av.problem("rfvm", data), "nuts")
     low, high = row.seconds / measured.NEAR, row.seconds * measured.NEAR + measured.COMPILING
     assert text.startswith(f"may take {low:.0f} s to {high:.0f} s on two cores, foretold from rfvm")
-    few = measured.likely(av.problem("rfvm", data.take(range(119))), "mams")  # a third of the rows
+    few = measured.likely(av.problem("rfvm", data.take(range(119))), "nuts")  # a third of the rows
     assert few.startswith(f"may take {low / 3:.0f} s to ")
-    other = measured.likely(av.problem("horseshoe", data), "mams")
+    other = measured.likely(av.problem("horseshoe", data), "nuts")
     assert "foretold from" in other
     assert measured.likely(av.problem("rfvm", data), "no sampler") == ""

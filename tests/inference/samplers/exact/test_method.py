@@ -29,7 +29,7 @@ from tests.support import rng, seed, z_limit
 X = rng(0).normal(size=(24, 3))
 Y = X[:, 0] + 0.3 * X[:, 1] > 0
 SHORT = {"progressbar": False, "ess": 200.0}
-SAMPLED = {"mams": "rfvm", "gibbs": "fsklr"}  # a model of each sampler
+SAMPLED = {"nuts": "rfvm", "gibbs": "fsklr"}  # a model of each sampler
 each_sampler = pytest.mark.parametrize("sampler", list(SAMPLED))
 
 
@@ -57,20 +57,20 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
 @pytest.mark.parametrize(
     ("model", "hypers", "D", "sampler"),
     [
-        ("rfvm", {}, 30, "mams"),
+        ("rfvm", {}, 30, "nuts"),
         ("rfvm", {}, 31, "gibbs"),
-        ("pfcvm", {}, 30, "mams"),
+        ("pfcvm", {}, 30, "nuts"),
         ("pfcvm", {}, 31, "gibbs"),
         ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
         ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
-        ("jcfo", {"scale": "fixed"}, 31, "mams"),
-        ("jcfo", {}, 30, "mams"),
+        ("jcfo", {"scale": "fixed"}, 31, "nuts"),
+        ("jcfo", {}, 30, "nuts"),
         ("jcfo", {}, 31, "gibbs"),
         ("jcfo", {"kernel": "rbf"}, 2, "gibbs"),
         ("jcfo", {"degree": 2}, 2, "gibbs"),
         ("sparse_probit", {"scale": "fixed"}, 31, "gibbs"),
         ("sparse_probit", {}, 3, "gibbs"),
-        ("rvm", {}, 31, "mams"),
+        ("rvm", {}, 31, "nuts"),
         ("horseshoe", {}, 3, "gibbs"),
         ("horseshoe", {}, 31, "gibbs"),
     ],
@@ -252,7 +252,7 @@ def test_a_thinned_run_goes_on_where_more_draws_are_asked_for():
 
 def test_a_fit_keeps_as_many_draws_as_other_methods(tmp_path):
     """As many as were asked for, evenly spaced, and the mixing that is stored is theirs."""
-    problem = small("mams")
+    problem = small("nuts")
     found = fit(problem, ess=1000.0)
     assert (found.attrs["draws"], found["posterior"].sizes["draw"]) == (1000, 1000)
     assert found.attrs["iterations"] >= 1024
@@ -331,7 +331,7 @@ def test_a_resumed_run_has_the_posterior_of_one_that_ran_at_once(resumed):
 
 
 def test_only_a_fit_by_exact_goes_on():
-    problem = small("mams")
+    problem = small("nuts")
     other = av.fit(problem, "paper", draws=2, chains=1, restarts=1, progressbar=False)
     with pytest.raises(av.InputError, match=r"only a fit by 'exact' can go on.*by 'rfvm_vb'"):
         av.resume(problem, other)
