@@ -8,7 +8,7 @@ cache; the public source. A download is kept in the cache only after it has been
 import os
 import tempfile
 from collections.abc import Sequence
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,17 +76,10 @@ def load(name: str, *, raw: bool = False, fetch: bool = True) -> Dataset:
     else:
         table = _read(name, found.form, found.paths)
     source = SOURCES[name]
-    X = table.X if raw or source.change is None else source.change(table.X)
-    return Dataset(
-        X,
-        table.y,
-        table.feature_names,
-        table.sample_names,
-        source.classes,
-        name,
-        source.citation,
-        "" if raw else source.transform,
-    )
+    X = table.X if raw else source.change(table.X)
+    said = "" if raw else source.transform
+    names = table.feature_names, table.sample_names, source.classes, name
+    return Dataset(X, table.y, *names, source.citation, said)
 
 
 def fetch(name: str) -> tuple[Path, ...]:
@@ -269,42 +262,30 @@ def _download(name: str) -> tuple[Found, Table]:
     # files stay in a scratch folder until all are right: neither an interrupted download nor a
     # wrong file is ever found in the cache
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as scratch:
+        pooch.get_logger().setLevel("WARNING")
         fresh = []
-        for url, file, expected in zip(form.urls, form.files, form.sha256, strict=True):
+        for url, file, known in zip(form.urls, form.files, form.sha256, strict=True):
+            how = {
+                "fname": file,
+                "path": scratch,
+                "downloader": pooch.HTTPDownloader(timeout=TIMEOUT),
+            }
             try:
-                fetched = pooch.retrieve(
-                    url,
-                    known_hash=None,
-                    fname=file,
-                    path=scratch,
-                    downloader=_downloader(),
-                )
-            except (OSError, ValueError) as error:  # requests' errors are OSErrors
+                fresh.append(Path(pooch.retrieve(url, f"sha256:{known}" if known else None, **how)))
+            except OSError as error:  # requests' errors are OSErrors
                 raise _missing(name, f"fetching {url} failed ({_short(error)})") from error
-            path = Path(fetched)
-            with path.open("rb") as content:
-                got = file_digest(content, "sha256").hexdigest()
-            if expected and got != expected:
+            except ValueError as error:
                 raise InputError(
-                    f"{url} is not the file expected for {name!r}: its sha256 is {got}, expected "
-                    f"{expected}. Nothing was kept. The page {SOURCES[name].home} may have "
-                    f"changed. If you have a good copy, put it into {_folder()}."
-                )
-            fresh.append(path)
+                    f"{url} is not the file expected for {name!r}: {error} Nothing was kept. The "
+                    f"page {SOURCES[name].home} may have changed. If you have a good copy, put it "
+                    f"into {_folder()}."
+                ) from error
         table = _read(name, form, fresh)
         kept = tuple(cache / path.name for path in fresh)
         for path, target in zip(fresh, kept, strict=True):
             os.replace(path, target)
     logger.info("fetched %s into %s", name, cache)
     return Found("cache", form, kept), table
-
-
-def _downloader() -> object:
-    """Return pooch's HTTP downloader with a time limit; only our own logger reports."""
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")
-    return pooch.HTTPDownloader(timeout=TIMEOUT)
 
 
 def _folder() -> Path:

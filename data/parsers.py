@@ -12,42 +12,17 @@ import gzip
 import re
 import zipfile
 from collections.abc import Callable, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ardvark.common.validate import logger
 
 LARGEST = 512 * 1024**2  # bytes of one unpacked member: more is a decompression bomb, not our data
 
-AUSTRALIAN = tuple(f"A{k}" for k in range(1, 15))
-BREAST = (
-    "clump_thickness",
-    "cell_size_uniformity",
-    "cell_shape_uniformity",
-    "marginal_adhesion",
-    "epithelial_cell_size",
-    "bare_nuclei",
-    "bland_chromatin",
-    "normal_nucleoli",
-    "mitoses",
-)
-MESSIDOR = (
-    "quality",
-    "prescreening",
-    *(f"microaneurysms_{k}" for k in range(1, 7)),
-    *(f"exudates_{k}" for k in range(1, 9)),
-    "macula_disc_distance",
-    "disc_diameter",
-    "am_fm_class",
-)
-HEART = (
-    *("age", "sex", "chest_pain", "resting_pressure", "cholesterol", "fasting_sugar"),
-    *("resting_ecg", "max_heart_rate", "exercise_angina", "st_depression", "st_slope"),
-    *("major_vessels", "thal"),
-)
 # Sample numbers of Golub et al. in the column order of the two files of the authors, which is the
 # row order here. The second file has no class labels; 50-54, 57, 58 and 60-66 are its AML samples.
 GOLUB_TRAIN = (*range(1, 28), *range(34, 39), *range(28, 34))
@@ -104,14 +79,8 @@ def read_bytes(path: Path, member: str = "") -> bytes:
 
 def _lines(path: Path, member: str = "") -> list[str]:
     """Return the lines that are not blank. Latin 1 accepts any byte and leaves ASCII unchanged."""
-    return [
-        line for line in read_bytes(path, member).decode("latin-1").splitlines() if line.strip()
-    ]
-
-
-def _numbers(lines: Sequence[str]) -> np.ndarray:
-    """Return rows of comma-separated numbers (N, D), each the nearest float64."""
-    return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
+    text = read_bytes(path, member).decode("latin-1")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _table(X: object, y: object, features: Sequence[str], samples: Sequence[str] = ()) -> Table:
@@ -123,14 +92,71 @@ def _table(X: object, y: object, features: Sequence[str], samples: Sequence[str]
 
 def tidy(paths: Sequence[Path]) -> Table:
     """Read a tidy table: a header, first column y (0 or 1), then one column per feature."""
-    header, *rows = _lines(paths[0])
+    header, *lines = _lines(paths[0])
     first, *features = next(csv.reader([header]))
     if first != "y":
         raise ValueError(f"the first column must be called y, got {first!r}")
-    values = _numbers(rows)
+    values = np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)  # each the nearest float64
     if not np.isin(values[:, 0], (0, 1)).all():
         raise ValueError("column y must contain 0 and 1")
     return _table(values[:, 1:], values[:, 0], features)
+
+
+def rows(
+    paths: Sequence[Path],
+    *,
+    names: Sequence[str],
+    positive: str,
+    member: str = "",
+    first: int = 0,
+    kept: Sequence[str] = (),
+) -> Table:
+    """Read rows of numbers that end with the class, separated by commas or blanks, or dense ARFF.
+
+    Samples are named by their rows in the file, from 0; a row with "?" is left out.
+
+    Parameters
+    ----------
+    paths
+        One file, plain or packed.
+    names : sequence of str
+        The features; "a_1..3" is a_1, a_2, a_3.
+    positive : str
+        The class that is y = 1.
+    member : str
+        The file in a zip archive.
+    first : int
+        The first column that is a feature.
+    kept : sequence of str
+        The classes whose rows are kept; by default all.
+    """
+    lines = _lines(paths[0], member)
+    start = next((i + 1 for i, line in enumerate(lines) if line.strip().lower() == "@data"), 0)
+    cells = [
+        ",".join(re.split(r"[,\s]+", line.strip().replace("'", "")))
+        for line in lines[start:]
+        if not line.startswith("%")
+    ]
+    features = _spelled(names)
+    content = StringIO("\n".join(cells[cells[0].split(",")[0] == features[0] :]))
+    frame = pd.read_csv(content, header=None, dtype=str, na_values="?").dropna()
+    label = frame.pop(frame.columns[-1])
+    if kept:
+        frame, label = frame[label.isin(kept)], label[label.isin(kept)]
+    values = frame.iloc[:, first:].to_numpy(dtype=object).astype(np.float64)
+    if values.shape[1] != len(features):
+        raise ValueError(f"a row has {values.shape[1]} numbers, expected {len(features)}")
+    return _table(values, label == positive, features, [str(i) for i in frame.index])
+
+
+def _spelled(names: Sequence[str]) -> list[str]:
+    """Return names with a range in them one by one."""
+    found: list[str] = []
+    for name in names:
+        parts = re.fullmatch(r"(.*?)(\d+)\.\.(\d+)", name)
+        ends = range(int(parts[2]), int(parts[3]) + 1) if parts else ()
+        found += [f"{parts[1]}{k}" for k in ends] if parts else [name]
+    return found
 
 
 def tidy_golub(paths: Sequence[Path]) -> Table:
@@ -217,66 +243,3 @@ def dorothea(paths: Sequence[Path]) -> Table:
     for row, columns in zip(X, ones, strict=True):
         row[columns[columns < D]] = 1
     return _table(X, np.array(labels) == 1, [f"x{k + 1}" for k in range(D)])
-
-
-def australian(paths: Sequence[Path]) -> Table:
-    """Read 14 numbers and the class, separated by blanks (UCI) or by commas after a header."""
-    lines = [line.replace(",", " ") for line in _lines(paths[0], "australian.dat")]
-    values = np.loadtxt(lines[1:] if lines[0].lstrip().startswith("A1") else lines)
-    return _table(values[:, :-1], values[:, -1] == 1, AUSTRALIAN)
-
-
-def breast(paths: Sequence[Path]) -> Table:
-    """Read UCI's file: an identifier, nine grades from 1 to 10, class 2 or 4. Rows with '?' go."""
-    lines = _lines(paths[0], "breast-cancer-wisconsin.data")
-    kept = [i for i, line in enumerate(lines) if "?" not in line]
-    values = _numbers([lines[i] for i in kept])
-    return _table(values[:, 1:-1], values[:, -1] == 4, BREAST, [str(i) for i in kept])
-
-
-def messidor(paths: Sequence[Path]) -> Table:
-    """Read UCI's ARFF file: 19 numbers and the class."""
-    values = _numbers(_rows(_lines(paths[0], "messidor_features.arff")))
-    return _table(values[:, :-1], values[:, -1] == 1, MESSIDOR)
-
-
-def heart(paths: Sequence[Path]) -> Table:
-    """Read UCI's file: 13 numbers and the class, 1 or 2 (disease), separated by blanks."""
-    values = np.loadtxt(_lines(paths[0], "heart.dat"))
-    return _table(values[:, :-1], values[:, -1] == 2, HEART)
-
-
-def ionosphere(paths: Sequence[Path]) -> Table:
-    """Read UCI's file: 17 complex returns as pairs of numbers, and g (good) or b (bad)."""
-    parts = [f"pulse_{k}_{part}" for k in range(1, 18) for part in ("real", "imaginary")]
-    return _lettered(_lines(paths[0], "ionosphere.data"), "g", parts)
-
-
-def sonar(paths: Sequence[Path]) -> Table:
-    """Read UCI's file: energy in 60 frequency bands, and R (rock) or M (mine)."""
-    bands = [f"band_{k}" for k in range(1, 61)]
-    return _lettered(_lines(paths[0], "sonar.all-data"), "M", bands)
-
-
-def _lettered(lines: Sequence[str], positive: str, features: Sequence[str]) -> Table:
-    """Read rows of comma-separated numbers that end with a letter, the class."""
-    rows = [line.rsplit(",", 1) for line in lines]
-    return _table(
-        _numbers([row[0] for row in rows]), [row[1].strip() == positive for row in rows], features
-    )
-
-
-def waveform(paths: Sequence[Path]) -> Table:
-    """Read 40 numbers and a class 0, 1 or 2, from plain rows or OpenML's ARFF; keep 0 and 1."""
-    from .builtin import waveform_names
-
-    values = _numbers(_rows(_lines(paths[0])))
-    kept = np.flatnonzero(values[:, -1] < 2)
-    rows = [str(i) for i in kept]
-    return _table(values[kept, :-1], values[kept, -1] == 1, waveform_names(), rows)
-
-
-def _rows(lines: Sequence[str]) -> list[str]:
-    """Return the rows of a dense ARFF file without its header and quotes; of others, all lines."""
-    start = next((i + 1 for i, x in enumerate(lines) if x.strip().lower() == "@data"), 0)
-    return [line.replace("'", "") for line in lines[start:] if not line.startswith("%")]

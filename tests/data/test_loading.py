@@ -15,7 +15,7 @@ import pytest
 
 from ardvark.common.validate import InputError
 from ardvark.data import available, fetch, load, loading, parsers
-from ardvark.data.sources import SOURCES, Form, Source
+from ardvark.data.sources import CHANGES, SOURCES, Form, Source
 
 TABLE = b"y,a,b\n1,0.5,2\n0,1.5,3\n1,2.5,4\n"
 X = np.array([[0.5, 2], [1.5, 3], [2.5, 4]])
@@ -30,7 +30,6 @@ TOY = Source(
     citation="Nobody (2000).",
     licence="none",
     transform="+ 1",
-    change=lambda X: X + 1,
 )
 
 
@@ -67,6 +66,7 @@ def toy(monkeypatch, empty, server):
         form = Form(parsers.tidy, tuple(u.rsplit("/", 1)[1] for u in urls), urls, hashes)
         entry = dataclasses.replace(TOY, forms=(form,), **changes)
         monkeypatch.setitem(SOURCES, "toy", entry)
+        monkeypatch.setitem(CHANGES, "+ 1", lambda X: X + 1)
 
     register()
     return register
@@ -229,7 +229,7 @@ def test_damaged_files_are_named(empty, tmp_path, monkeypatch):
     with pytest.raises(InputError) as refused:
         load("sonar")
     message = str(refused.value)
-    assert message.startswith(f"{tmp_path / 'sonar.csv'} could not be read as 'sonar' (ValueError")
+    assert message.startswith(f"{tmp_path / 'sonar.csv'} could not be read as 'sonar' (ParserError")
     assert "delete it and run `ardvark data fetch sonar`" in message
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ardvark.common.validate import InputError
 from ardvark.data import available, golub_split, load, loading, parsers
-from ardvark.data.sources import SOURCES, forms
+from ardvark.data.sources import CHANGES, SOURCES, forms
 
 # name: N, D, y = 1, y = 0, meaning of y = 1
 MANIFEST = {
@@ -51,7 +51,7 @@ def test_entries_are_complete(name):
     assert source.home.startswith("http")
     assert source.citation
     assert source.licence
-    assert bool(source.transform) == (source.change is not None)
+    assert source.transform in CHANGES
     assert re.fullmatch("[0-9a-f]{64}" if name in MANIFEST else "", source.arrays)
     if name in MANIFEST and name not in NO_DOWNLOAD:
         assert any(form.urls for form in source.forms)
@@ -79,7 +79,7 @@ def test_shared_data_hold_the_manifest(shared, name):
     assert data.transform == ""
     assert available().loc[name, "present"] == "ARDVARK_DATA"
     source = SOURCES[name]
-    if source.change is None:
+    if not source.transform:
         assert load(name, fetch=False).fingerprint == data.fingerprint
 
 
