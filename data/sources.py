@@ -107,6 +107,7 @@ def _form(about: dict[str, Any], *, read: str = "", given: dict[str, Any] | None
 def _source(*, read: str = "", given: dict[str, Any] | None = None, **about: Any) -> Source:
     """Return a set of the registry."""
     forms = tuple(_form(form, read=read, given=given) for form in about.pop("forms", ()))
+    plain: dict[str, Any]
     plain = {k: tuple(v) if isinstance(v, list) else v for k, v in about.items()}
     return Source(forms=forms, **plain)
 
