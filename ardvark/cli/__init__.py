@@ -1,1 +1,1 @@
-"""The command line: the same API, one file a command."""
+"""The command line: the same API."""

@@ -1,4 +1,4 @@
-"""The command line: the same API, one command for the main job."""
+"""`ardvark`: its commands, and those that list models, methods and data."""
 
 import logging
 import sys

@@ -2,7 +2,7 @@
 
 Free is what the operating system could give without swapping, and no more than the limit of the
 control group (a container, a batch job) leaves. Each process of a job gets an equal part of what
-was free when the job began: `work.py` and `on_workers.py` set it by `limit`.
+was free when the job began: `pieces.py` sets it by `limit`.
 """
 
 from pathlib import Path

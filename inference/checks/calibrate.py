@@ -57,7 +57,7 @@ def calibrate(
         true values are exchangeable with the draws. For an approximation it shows where it is
         wrong, and by how much. "joint" is the joint test of the transition of a Markov chain,
         "nuts" or "gibbs", which is exact whether or not the chain mixes.
-        `calibration.joint.joint_test` accepts your own kernel.
+        `ardvark.inference.checks.joint.joint_test` accepts your own kernel.
     replicates : int
         Number of simulated data sets. A longer run continues a shorter one.
     draws, chains : int

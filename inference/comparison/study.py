@@ -2,7 +2,7 @@
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
 `scorecard.csv`, `distances.csv`, the figures and `report.html`; refits under other priors in
-`sensitivity/`. A stored fit is used again (`fitting/reuse.py`).
+`sensitivity/`. A stored fit is used again (`methods/reuse.py`).
 """
 
 import json

@@ -313,12 +313,12 @@ def compare(
     reference : str or DataTree, optional
         The fit from which errors are measured: the name of one of them, or another one, such as
         ``ardvark.read("exact.nc")``, which gets a row of its own. By default the first converged
-        Markov chain.
+        chain of an exact sampler; if there is none, that of any other, or any chain.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
-        Held-out samples, in the original units. Adds accuracy, log score and two scikit-learn
-        baselines.
+        Held-out samples, in the original units. Adds accuracy, log score and three plain
+        classifiers.
     quantities : sequence of str, optional
         The variables that are compared, by name; all of them unless given. Convergence is always
         judged by all of them.

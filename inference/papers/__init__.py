@@ -1,1 +1,1 @@
-"""The papers' own algorithms. A file that implements a paper starts with the paper's name."""
+"""The papers' own algorithms, a folder for each paper."""

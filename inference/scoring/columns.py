@@ -16,9 +16,8 @@ import pandas as pd
 from ..target import words
 
 _KIND = (
-    "`mcmc` is exact up to Monte Carlo error. So is a `reference`, which was computed earlier and "
-    "stored. An `approximation` replaces the posterior by a simpler distribution q, and its draws "
-    "come from q. A `search` or `point` is a single state without a spread. A `baseline` is a "
+    "`mcmc` is exact up to Monte Carlo error. An `approximation` replaces the posterior by a "
+    "simpler distribution q, and its draws come from q. A `search` or `point` is a single state without a spread. A `baseline` is a "
     "plain classifier."
 )
 _STATUS = (

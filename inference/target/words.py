@@ -1,8 +1,9 @@
-"""Every word that is said of a fit: of a method's own reasons, of a verdict, of a distance.
+"""What is said of a fit: a method's own reasons, verdicts, distances, remedies.
 
 Rules give codes and numbers (`reasons.py`, `comparison/verdicts`, `scoring/statistics`), and what
 is shown in Python, on the command line, by the estimator and on the page is made of the words here.
-A word is changed in this file alone.
+A word is changed in this file alone. The lines of a screen are in `comparison/text.py`, columns in
+`scoring/columns.py`, sentences of a selection in `fits/selection_text.py`.
 """
 
 REASONS = {

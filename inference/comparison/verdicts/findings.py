@@ -70,8 +70,8 @@ class Finding:
     ----------
     reason : Reason
         What was found.
-    cap : {"rough", "bad", "unknown"}
-        The best that may be said of `purposes`.
+    cap : {"good", "rough", "bad", "unknown"}
+        The best that may be said of `purposes`; "good" of a remark.
     purposes : tuple of str, or "all"
         Names in `PURPOSES`; empty for a remark.
     remedy : Remedy, optional

@@ -54,7 +54,7 @@ ABOUT = About(
     ),
     cost=(
         "A sweep costs from O(N D) for the horseshoe to O(N B D + N^2 B + N^3) for JCFO; "
-        "the table in `gibbs.method` has all models."
+        "the page of the method has all models."
     ),
 )
 WARM_UP = 0.25

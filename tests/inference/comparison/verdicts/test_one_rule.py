@@ -176,7 +176,7 @@ KNOWN = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("target", KNOWN)
 def test_converged_stands_over_nothing_that_is_off_by_more_than_its_noise(target):
-    """All chains start in one of two modes with probability 2^-19 (`generic/starts.py`).
+    """All chains start in one of two modes with probability 2^-19 (`samplers/gradient/starts.py`).
 
     The share of draws below a quantile has a Monte Carlo error sqrt(p (1 - p) / ESS); here ESS is
     at least that of the tails that was asked for, 400.
