@@ -56,7 +56,8 @@ Coords = Mapping[str, Sequence[str]]
 COVARIATE_SD = "covariate_sd"
 """The hyperparameter that only covariates use; a model that has it takes them."""
 SHARED = ("feature_weight", "sample_weight", "eta")
-"""The quantities of every model, the second where it has a basis, by which posteriors of different papers are compared."""
+"""The quantities of every model (the second where it has a basis), by which posteriors of different
+papers are compared."""
 REBOUND = ("X", "Z", "label", "basis_labels", "K", "C")
 """Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, the kernel
 matrix of a model whose theta is fixed, and covariates. A model has those of them that it needs."""

@@ -17,8 +17,8 @@ from ..target import words
 
 _KIND = (
     "`mcmc` is exact up to Monte Carlo error. An `approximation` replaces the posterior by a "
-    "simpler distribution q, and its draws come from q. A `search` or `point` is a single state without a spread. A `baseline` is a "
-    "plain classifier."
+    "simpler distribution q, and its draws come from q. A `search` or `point` is a single state "
+    "without a spread. A `baseline` is a plain classifier."
 )
 _STATUS = (
     "`finished` reports convergence, not accuracy. `not_converged` means that there are draws, "
