@@ -29,7 +29,7 @@ EQUATIONS = {
     "JCFO (16)": "inference/samplers/gibbs/probit_steps.py:draw_latent",
     "JCFO (19)": "inference/papers/jcfo/em_steps.py:maximise",
     "JCFO (23)": "inference/papers/jcfo/em_steps.py:latent_mean",
-    "JCFO (24)": "inference/papers/jcfo/em_steps.py:precision",
+    "JCFO (24)": "inference/papers/jcfo/em_steps.py:profiled",
     "JCFO (28)": "inference/papers/jcfo/em_steps.py:profiled",
     "JCFO (29)": "inference/papers/jcfo/em_steps.py:profile",
     # FS-SKLR: Kojima and Tanaka (2017)

@@ -154,14 +154,6 @@ def latent_mean(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
     return s * truncated_moments(s * eta)[0]
 
 
-def precision(weight: np.ndarray, rate: float) -> np.ndarray:
-    """Return E[1 / tau_j | beta_j] = rate / abs(beta_j): JCFO (24), JCFO (25).
-
-    The M-step uses its inverse.
-    """
-    return rate / np.abs(weight)
-
-
 # --- M-step ---------------------------------------------------------------------------------------
 
 
@@ -201,7 +193,10 @@ def ridge_seed(H: np.ndarray, y: np.ndarray, epsilon: float = 1e-6) -> np.ndarra
 def profiled(
     basis: Basis, beta: np.ndarray, theta: np.ndarray, v: np.ndarray, rates: tuple[float, float]
 ) -> Objective:
-    """Return F, JCFO (26), and its gradient, JCFO (28), in phi = (rate / theta_old)^1/2 theta."""
+    """Return F, JCFO (26), and its gradient, JCFO (28), in phi = (rate / theta_old)^1/2 theta.
+
+    The variance of beta is the inverse of JCFO (24); the unit of phi is the root of JCFO (25).
+    """
     variance, root = np.abs(beta) / rates[0], np.sqrt(theta / rates[1])
 
     def objective(phi: np.ndarray) -> tuple[float, np.ndarray]:

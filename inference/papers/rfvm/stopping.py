@@ -58,7 +58,8 @@ class Weights:
     ) -> Weights:
         """Return the weights `index` of these means and mean squares."""
         size = np.abs(mean)
-        return cls(index, np.sqrt(square / square.max()), size / size.max(), threshold)
+        largest = max(float(size.max()), 1e-300)  # every mean is 0 where every feature is constant
+        return cls(index, np.sqrt(square / square.max()), size / largest, threshold)
 
     def drift(self, now: Weights, ahead: float) -> str:
         """Return a description of what has changed; "" if nothing has.
@@ -72,7 +73,8 @@ class Weights:
             return f"one changed by {gap:.2g} of the largest"
         if now.threshold == 0.0:
             return ""
-        ratio = np.minimum(now.size / self.size, 1.0)
+        ratio = np.ones_like(now.size)
+        np.divide(now.size, self.size, out=ratio, where=self.size > now.size)
         count = int(np.sum((ratio < 1.0 - DRIFT) | (now.size * ratio**ahead < now.threshold)))
         return f"{count} shrank towards the pruning threshold" if count else ""
 

@@ -1,21 +1,15 @@
 """FS-SKLR's search and its fits: scores, selection, coefficients, contract, awkward input."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 from scipy.spatial.distance import cdist
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from ardvark.inference.papers.fsklr import savb as fsklr_savb
-from ardvark.inference.papers.fsklr.savb import Options
 from ardvark.inference.papers.fsklr.variational import logistic
 from ardvark.inference.target.backend import FitFailed
-from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.fsklr.problems import (
-    QUICK,
     arrays,
     direct,
     every_form,
@@ -23,7 +17,7 @@ from tests.inference.papers.fsklr.problems import (
     point_of,
     searching,
 )
-from tests.support import ALARM, rng, seed, z_limit
+from tests.support import ALARM
 
 # --- the search -----------------------------------------------------------------------------------
 
@@ -204,133 +198,7 @@ def test_explicit_probabilities_are_conditional_means(model, mask_prior):
     assert np.isfinite(explicit.sample_stats["lp"]).all()
 
 
-def planted(N, number, D=30):
-    random = rng(number)
-    X = random.standard_normal((N, D))
-    y = (X[:, 7] - X[:, 21] + 0.1 * random.standard_normal(N) > 0).astype(int)
-    return X, y
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("model", "kernel", "N"),
-    [("fsklr", "rbf", 120), ("fsklr", "linear", 120), ("fs_skr", "rbf", 80),
-     ("fs_skr", "linear", 120)],
-)  # fmt: skip
-def test_planted_features_are_found(model, kernel, N):
-    """In the returned state either of them is worth at least 15 nats, in each of 8 seeds.
-
-    Predictions are better than guessing: 0.8 is right or more, and 0.62 would be seen.
-    """
-    problem = av.problem(model, planted(N, 0), kernel=kernel)
-    result = direct(problem, feature_sweeps=30, sample_sweeps=20)
-    assert result.status == "finished"
-    assert {7, 21} <= set(np.flatnonzero(result.details["selected_feature"]))
-    assert result.attrs["features"] < 30
-    assert result.attrs["samples"] < N
-    X, y = planted(400, 1)
-    p = fsklr_savb.predict_paper(problem, result.details, problem.standardized(X))
-    cut = 0.0 if model == "fs_skr" else 0.5
-    assert np.mean((p > cut) == (y == 1)) > 0.5 + z_limit() * 0.5 / 400**0.5
-
-
-# --- the fit contract -----------------------------------------------------------------------------
-
-
-@every_form
-def test_what_a_fit_contains(model, kernel):
-    problem = made(model, kernel)
-    tree = av.fit(
-        problem, "paper", draws=7, chains=3, random_seed=seed(1), progressbar=False, **QUICK
-    )  # fmt: skip
-    assert tree.attrs["method"] == "fsklr_savb"
-    assert tree.attrs["kind"] == "search"
-    # a search may return a state without any feature, and then says so
-    assert (tree.attrs["status"] == "finished") == (tree.attrs["reason"] == "")
-    posterior = tree["posterior"]
-    assert posterior.sizes["chain"] == posterior.sizes["draw"] == 1
-    names = {"z", "alpha", "sample_weight", "feature_weight", "eta"}
-    names |= {"zeta"} if model != "sklr" else set()
-    names |= {"tau"} if model == "fs_skr" else set()
-    assert set(posterior.data_vars) == names
-    point = {str(k): v.values[0, 0] for k, v in posterior.data_vars.items()}
-    np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-8, atol=1e-10)
-    assert tree["sample_stats"]["lp"].item() == pytest.approx(float(problem.log_density(point)))
-    assert (point["feature_weight"] == point.get("zeta", 1)).all()
-    np.testing.assert_array_equal(point["sample_weight"], point["z"] * point["alpha"])
-    details = tree["fit"]
-    assert details["visited_zeta"].dims == ("iteration", "feature")
-    assert details["visited_z"].dims == ("iteration", "basis")
-    assert details["selected_feature"].dims == ("feature",)
-    assert details["selected_sample"].dims == ("basis",)
-    assert details["selected_sample"].dtype == bool
-    for name in ("objective", "features_kept", "samples_kept", "elbo"):
-        assert details[name].dims == ("iteration",)
-    A, D = point["z"].sum(), problem.data.D
-    assert tree.attrs["samples"] == A
-    assert tree.attrs["sample_sparsity"] == pytest.approx(1 - A / 24)
-    assert tree.attrs["feature_sparsity"] == pytest.approx(1 - point["feature_weight"].sum() / D)
-    assert details["alpha_covariance"].dims == ("active", "active_other")
-    X_new = rng(0).standard_normal((4, D))
-    eta = problem.decision(point, problem.standardized(X_new))
-    want = eta if model == "fs_skr" else special.expit(eta)
-    for rule in ("paper", "draws"):
-        got = av.predict(problem, tree, X_new, rule=rule).values[0, 0]
-        np.testing.assert_allclose(got, want, rtol=1e-9)
-    with pytest.raises(TypeError, match="sweeps"):
-        av.fit(problem, "fsklr_savb", sweeps=3)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_a_basis_of_other_centres(kernel):
-    for basis in ([0, 3, 9, 11, 17], rng(0).standard_normal((3, 5))):
-        result = direct(made(kernel=kernel, basis=basis))
-        assert result.posterior["z"].shape == (1, 1, len(basis))
-        check(result)
-
-
-def test_supports_and_options_say_what_is_wrong():
-    for bad in (
-        {"comparison": "literal"},
-        {"prior": "shared"},
-        {"alpha": "mode"},
-        {"feature_sweeps": 0},
-        {"sample_sweeps": -1},
-        {"vb_iterations": 0},
-    ):
-        with pytest.raises(InputError, match=next(iter(bad))):
-            Options(**bad)
-
-
-def test_too_few_iterations_are_not_converged():
-    result = direct(made(), vb_iterations=1)
-    assert result.status == "not_converged"
-    assert "raise vb_iterations" in str(result.reason)
-    assert not result.details["converged"]
-
-
 # --- awkward input --------------------------------------------------------------------------------
-
-
-def all_constant():
-    return np.ones((6, 3)), np.arange(6) % 2
-
-
-def check(result):
-    assert result.status in ("finished", "not_converged"), result.reason
-    for values in (*result.posterior.values(), *result.details.values()):
-        assert np.isfinite(values).all()
-    assert np.isfinite(result.sample_stats["lp"]).all()
-    return result
-
-
-@pytest.mark.parametrize("data", [separable, duplicated, constant, all_constant, two_rows])
-@every_form
-def test_degenerate_input(data, model, kernel):
-    for given in ({}, {"mask_prior": "shared"}):
-        problem = av.problem(model, data(), kernel=kernel, **given)
-        for options in ({}, {"alpha": "mean"}, {"comparison": "printed"}):
-            check(direct(problem, **options))
 
 
 def test_a_constant_decision_is_said():
@@ -338,9 +206,9 @@ def test_a_constant_decision_is_said():
 
     Each of 60 sweeps turns off three bits that are on with a probability of at most 0.8.
     """
-    problem = av.problem("fsklr", all_constant(), a_zeta=1.0)
+    problem = av.problem("fsklr", (np.ones((6, 3)), np.arange(6) % 2), a_zeta=1.0)
     options = {"alpha": "mean", "feature_sweeps": 60}
-    result = check(direct(problem, **options))
+    result = direct(problem, **options)
     assert result.attrs["features"] == 0
     assert "has no feature, so its decision is constant" in result.reason
 
@@ -351,41 +219,10 @@ def test_saturated_probabilities(model, kernel):
     X, y = arrays(12, 3)
     for size in (1e4, 1e12):
         problem = av.problem(model, (size * X, y), standardize=False, kernel=kernel)
-        check(direct(problem))
+        result = direct(problem)
+        assert all(np.isfinite(x).all() for x in result.posterior.values())
     problem = av.problem(model, (1e160 * X, y), standardize=False, kernel=kernel, delta=1.0)
     with pytest.raises(FitFailed, match="standardise X"):
         direct(problem)
     tree = av.fit(problem, "fsklr_savb", progressbar=False)
     assert tree.attrs["status"] == "failed"
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("kernel", "N"), [("linear", 120), ("rbf", 24)])
-def test_one_informative_feature_among_4000(kernel, N):
-    """The prior holds 15 features, four times as many with a probability below 1e-16.
-
-    With the linear kernel the informative one is worth 55 nats in the returned state, or more (8
-    seeds); the rbf kernel of 4000 features is the identity, and a search does not find it.
-    """
-    random = rng(0)
-    X, y = random.standard_normal((N, 4000)), np.arange(N) % 2
-    X[:, 1234] = 2 * y - 1 + 0.2 * random.standard_normal(N)
-    problem = av.problem("fsklr", (X, y), kernel=kernel)
-    result = check(direct(problem, feature_sweeps=8))
-    assert (result.details["features_kept"][1:] < 60).all()
-    if kernel == "linear":
-        assert result.details["selected_feature"][1234]
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_memory_is_a_few_copies_of_X(kernel):
-    """An (N, N, D) array is 40 copies, a (D, D) one 75."""
-    X, y = arrays(40, 3000)
-    problem = av.problem("fsklr", (X, y), kernel=kernel)
-    assert problem.X.nbytes == problem.Z.nbytes
-    direct(problem, feature_sweeps=1, sample_sweeps=1)
-    tracemalloc.start()
-    direct(problem, feature_sweeps=2, sample_sweeps=2)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 6 * X.nbytes

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
-from ardvark.inference.papers.jcfo.em_steps import Basis, State
-from ardvark.models.parts.kernels import make_kernel
-from ardvark.models.parts.probit import probit_logp
 from tests.inference.papers.jcfo.problems import (
     RATES,
     arrays,
-    climb,
     every_kernel,
     fixed,
     gammas,
@@ -20,7 +16,6 @@ from tests.inference.papers.jcfo.problems import (
     point_of,
     run_fit,
 )
-from tests.support import rng
 
 # --- optimality -----------------------------------------------------------------------------------
 
@@ -88,69 +83,7 @@ def test_sparse_probit_is_the_convex_optimum(N, D, rate):
     assert tree["sample_stats"]["lp"].item() == pytest.approx(tree.attrs["log_posterior"])
 
 
-@every_kernel
-def test_theta_fixed_is_the_convex_optimum_in_beta(kernel, degree):
-    X, y = arrays(25, 4)
-    H, _ = Basis(X, X, make_kernel(kernel, degree)).evaluate(np.full(4, 0.05))
-    run = climb(Basis(H[:, 1:]), y, (0.8, 1.0), tolerance=1e-10, max_iterations=20_000)
-    _, best = penalised_optimum(H, y, 0.8)
-    found = run.objective[-1] - 26 * np.log(0.4)
-    # a weight on its way to 0 gains the square of its penalty in an iteration: at a gain of 1e-10
-    # at most 1e-5 is left of each of 26
-    assert best - 3e-4 < found < best + 1e-7
-
-
-@every_kernel
-def test_another_optimiser_finds_nothing_higher_nearby(kernel, degree):
-    """L-BFGS-B on the marginal log posterior itself, beta split in two, from the end of the EM."""
-    X, y = arrays(24, 5, number=1)
-    basis, rates = Basis(X, X, make_kernel(kernel, degree)), RATES[kernel, degree]
-    run = climb(basis, y, rates, 1, revive=True, tolerance=1e-9)
-    M = 25
-
-    def minus(x):
-        beta, theta = x[:M] - x[M : 2 * M], x[2 * M :]
-        H, W = basis.evaluate(theta)
-        r = jcfo_em_steps.score(y, H @ beta)
-        value = probit_logp(y, H @ beta).sum() - rates[0] * x[: 2 * M].sum()
-        slope = H.T @ r
-        tail = basis.slope(W, r, beta[1:]) - rates[1]
-        return -value + rates[1] * theta.sum(), -np.r_[slope - rates[0], -slope - rates[0], tail]
-
-    beta, theta = run.state.beta, run.state.theta
-    start = np.r_[np.maximum(beta, 0), np.maximum(-beta, 0), theta]
-    found = optimize.minimize(
-        minus, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start),
-        options={"maxiter": 2000, "ftol": 1e-15},
-    )  # fmt: skip
-    assert -found.fun < -minus(start)[0] + 1e-4
-
-
 # --- the origin, starts, and weights at 0 ---------------------------------------------------------
-
-
-def origin(basis, y, rates, N, D):
-    beta = np.zeros(N + 1)
-    beta[0] = penalised_optimum(np.ones((len(y), 1)), y, rates[0])[0][0]
-    return State(basis, y, beta, np.zeros(D), rates)
-
-
-@every_kernel
-def test_the_origin_is_a_local_maximum_whatever_the_data(kernel, degree):
-    X, y = arrays(20, 4, noise=0.0)
-    y[np.argsort(X[:, 0] - X[:, 1])] = np.repeat([0.0, 1.0], 10)  # balanced: beta_0 is 0 there
-    basis, rates = (
-        Basis(X, X, make_kernel(kernel, degree)),
-        (0.3, 0.3),
-    )  # a weak prior: the data pull hard
-    top = origin(basis, y, rates, 20, 4).objective
-    random = rng(0)
-    for size in (1e-3, 1e-4):
-        for _ in range(200):
-            beta, theta = size * random.standard_normal(21), size * random.exponential(size=4)
-            assert State(basis, y, beta, theta, rates).objective < top
-    # and not the highest
-    assert climb(basis, y, rates, max_iterations=50).objective[-1] > top
 
 
 def test_more_starts_escape_the_origin():

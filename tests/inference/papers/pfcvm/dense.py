@@ -43,18 +43,12 @@ def start(problem, update_bias=True, **options):
     return Engine.start(problem, LP(**options), update_bias)
 
 
-def sharp(e):
-    """The engine with sigmoids that are steps."""
-    for block in (e.sample, e.feature):
-        block.lam = 2e8 * block.lam
-    return e
-
-
-def anywhere(problem, number=1, low=-0.1, **options):
+def anywhere(problem, number=1, low=-0.1, update_bias=True, **options):
     """An engine away from any mode, some weights below 0."""
-    e, random = start(problem, **options), rng(number)
+    e, random = start(problem, update_bias, **options), rng(number)
     e.sample.u = np.r_[0.3, random.uniform(low, 0.6, len(e.basis_sign))]
-    e.sample.p = random.uniform(0.5, 3.0, len(e.sample.u))
+    new = random.uniform(0.5, 3.0, len(e.sample.u))
+    e.sample.p = np.where(e.sample.keep_precision, e.sample.p, new)
     if e.free_theta:
         e.feature.u = random.uniform(low, 0.6, e.X.shape[1])
         e.feature.p = random.uniform(0.5, 3.0, e.X.shape[1])
@@ -70,46 +64,115 @@ def details_of(tree):
     return {str(k): v.values for k, v in tree["fit"].data_vars.items()}
 
 
-def dense_eta(e, u_w, theta):
-    K = e.hypers.kernel_of().gram(e.X, e.Z, theta)
-    return u_w[0] + K @ (e.basis_sign * u_w[1:])
+class Paper:
+    """The papers' formulas, dense, from a problem alone: nothing of the engine is in them.
+
+    v holds the weights w (1 + B,), bias first, and theta (D,), and their precisions alpha, beta.
+    `own` tells whether c, d and the slab are the model's own; lam is in units of a weight's scale.
+    """
+
+    def __init__(self, problem, own, lam=5.0):
+        self.X, self.Z, self.y, h = problem.X, problem.Z, problem.y, problem.hypers
+        self.kernel, self.h = problem.kernel, h
+        labels = problem.basis_labels
+        self.s = np.ones(len(self.Z)) if labels is None else labels
+        self.free = problem.spec.name == "pfcvm"
+        one, B = np.ones(len(self.Z)), len(self.Z)
+        sample = self._prior(h.sample_prior, own, 0.0 if labels is None else lam)
+        self.w = np.array([[0.0, 0.0, 0.0, 0.0], *np.tile(sample, (B, 1))]).T
+        if self.free:
+            self.theta = np.tile(self._prior(h.feature_prior, own, lam), (problem.X.shape[1], 1)).T
+        self.kept = np.r_[own, one < 0.0]  # the bias keeps its precision under the model's prior
+
+    @staticmethod
+    def _prior(prior, own, lam):
+        """c, d, slab^-2 and lambda of one kind of weight."""
+        if not own:
+            return 0.0, 0.0, 0.0, lam
+        return prior.shape, prior.rate, prior.slab**-2.0, lam / min(prior.scale, prior.slab)
+
+    def blocks(self, v):
+        """(weights, precisions, (c, d, t, lam)) of each block that is free."""
+        yield v["w"], v["alpha"], self.w
+        if self.free:
+            yield v["theta"], v["beta"], self.theta
+
+    def K(self, theta):
+        """PFCVM (2), (3)."""
+        if self.kernel.name == "rbf":
+            return np.exp(-((self.X[:, None] - self.Z) ** 2) @ theta)
+        S = (self.X * theta) @ self.Z.T
+        return S if self.kernel.name == "linear" else (1.0 + S) ** self.kernel.degree
+
+    def Phi(self, v):
+        return np.c_[np.ones(len(self.X)), self.K(v["theta"]) * self.s]
+
+    def D(self, v):
+        """d eta / d theta (N, D)."""
+        a, K = self.s * v["w"][1:], self.K(v["theta"])
+        if self.kernel.name == "rbf":
+            return -np.einsum("ij,j,ijk->ik", K, a, (self.X[:, None] - self.Z) ** 2)
+        P = self.kernel.degree
+        power = 1.0 if P == 0 else P * (1.0 + (self.X * v["theta"]) @ self.Z.T) ** (P - 1)
+        return np.einsum("ij,j,ijk->ik", power + 0.0 * K, a, self.X[:, None] * self.Z)
+
+    def likelihood(self, v):
+        return np.sum(special.log_expit((2 * self.y - 1) * (self.Phi(v) @ v["w"])))
+
+    def Q(self, v):
+        """The log of (9), with ln 2 for each sigmoid."""
+        value = self.likelihood(v)
+        for u, p, (_, _, t, lam) in self.blocks(v):
+            value += np.sum(-0.5 * (p + t) * u**2 + np.log(2.0) + special.log_expit(lam * u))
+        return value
+
+    def Sigma(self, v):
+        """(13) and (21), the inverse of each block's curvature without E."""
+        p = special.expit(self.Phi(v) @ v["w"])
+        slopes = self.Phi(v), self.D(v)
+        for (u, prior, (_, _, t, lam)), J in zip(self.blocks(v), slopes, strict=False):
+            s = special.expit(lam * u)
+            diagonal = prior + t + lam**2 * s * (1 - s)
+            yield np.linalg.inv(J.T @ ((p * (1 - p))[:, None] * J) + np.diag(diagonal))
+
+    def evidence(self, v):
+        """The log of the Laplace evidence (14) and of the hyperprior of ln alpha, ln beta."""
+        value = self.Q(v)
+        for (_, p, (c, d, _, _)), S in zip(self.blocks(v), self.Sigma(v), strict=True):
+            value += np.sum(0.5 * np.log(p) + c * np.log(p) - d * p)
+            value += 0.5 * np.linalg.slogdet(S)[1]
+        return value
+
+    def updated(self, v, update):
+        """(29), and (28) where `update` is "em"."""
+        out, names = {}, ("alpha", "beta")
+        for name, (u, p, (c, d, _, _)), S in zip(
+            names, self.blocks(v), self.Sigma(v), strict=False
+        ):
+            new = (1 - p * np.diag(S) + 2 * c) / (u**2 + 2 * d)
+            if update == "em":
+                new = (1 + 2 * c) / (u**2 + np.diag(S) + 2 * d)
+            out[name] = np.where(self.kept, p, new) if name == "alpha" else new
+        return out
+
+    def log_posterior(self, v):
+        """Precisions integrated out; the bias keeps that of its prior."""
+        value = self.likelihood(v) - 0.5 * (v["w"][0] / self.h.bias_sd) ** 2
+        for k, (u, _, prior) in enumerate(self.blocks(v)):
+            u, (c, d, t, lam) = (u[1:], prior[:, 1:]) if k == 0 else (u, prior)
+            value += np.sum(np.log(2.0) + special.log_expit(lam * u) - 0.5 * t * u**2)
+            value -= np.sum((c + 0.5) * np.log(d + 0.5 * u**2))
+        return value
+
+    def expected(self, v):
+        """E[precision | weight] of each block."""
+        out = {}
+        for name, (u, p, (c, d, _, _)) in zip(("alpha", "beta"), self.blocks(v), strict=False):
+            new = np.minimum((2 * c + 1) / (u**2 + 2 * d + 1e-300), 1e15)  # a weight of 0
+            out[name] = np.r_[p[0], new[1:]] if name == "alpha" else new
+        return out
 
 
-def dense_Q(e, u_w, theta):
-    """Q as in the paper, with ln 2 for each sigmoid; nothing of the engine but its numbers."""
-    eta = dense_eta(e, u_w, theta)
-    value = np.sum(special.log_expit((2 * e.y - 1) * eta))
-    for u, block in ((u_w, e.sample), (theta, e.feature)):
-        value += np.sum(-0.5 * (block.p + block.slab_precision) * u**2)
-        value += np.sum(np.log(2.0) + special.log_expit(block.lam * u))
-    return value
-
-
-def gradient(f, x, step=1e-6):
-    out = np.empty(len(x))
-    for k in range(len(x)):
-        h = np.zeros(len(x))
-        h[k] = step
-        out[k] = (f(x + h) - f(x - h)) / (2 * step)
-    return out
-
-
-def second_order(e):
-    """E_kl = sum_i (y_i - sigma_i) d2 eta_i / d theta_k d theta_l (D, D), loop by loop."""
-    X, Z, theta, h = e.X, e.Z, e.feature.u, e.hypers
-    a, residual = (
-        e.basis_sign * e.sample.u[1:],
-        e.y - special.expit(dense_eta(e, e.sample.u, theta)),
-    )
-    S = (X * theta) @ Z.T
-    out = np.zeros((len(theta), len(theta)))
-    for i in range(len(X)):
-        for j in range(len(Z)):
-            if h.kernel == "rbf":
-                square = (X[i] - Z[j]) ** 2
-                out += residual[i] * a[j] * np.exp(-square @ theta) * np.outer(square, square)
-            elif h.kernel == "polynomial":
-                P, xz = h.degree, X[i] * Z[j]
-                factor = P * (P - 1) * (1 + S[i, j]) ** (P - 2)
-                out += residual[i] * a[j] * factor * np.outer(xz, xz)
-    return out
+def values(e):
+    """An engine's weights and precisions."""
+    return {"w": e.sample.u, "theta": e.feature.u, "alpha": e.sample.p, "beta": e.feature.p}

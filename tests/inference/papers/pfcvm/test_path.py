@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ardvark.inference.papers.pfcvm import engine as pfcvm_engine
-from tests.inference.papers.pfcvm.dense import details_of, every_kernel, fit, make
+from tests.inference.papers.pfcvm.dense import details_of, fit, make
 
 NEVER = {"feature_threshold": np.inf}
 METHODS = pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
@@ -55,32 +55,3 @@ def test_a_floor_does_not_touch_a_fixed_theta():
     without, _ = path_of(make("pcvm", N=16, D=5))
     np.testing.assert_array_equal(with_floor, without)
     assert (with_floor > 0.0).all()
-
-
-@METHODS
-@every_kernel
-def test_the_path_gives_eta_at_every_iteration(method, kernel, degree):
-    """Its last state is what `pfcvm_em` returns; `pfcvm_lp` climbs on from one of them."""
-    problem = make(N=18, D=5, kernel=kernel, degree=degree, generator=np.random.default_rng)
-    theta, d = path_of(problem, method, max_iterations=6, tolerance=1e-12, **NEVER)
-    np.testing.assert_array_equal(d["path_iteration"], np.arange(1, len(theta) + 1))
-    assert len(theta) == len(d["objective"])
-    point = {k: d[f"path_{k}"] for k in ("feature_weight", "sample_weight", "bias")}
-    eta = problem.decision(point, problem.X[:4])
-    assert eta.shape == (len(theta), 4)
-    last = {
-        "feature_weight": d["feature_mode"],
-        "sample_weight": problem.basis_labels * d["sample_mode"],
-        "bias": d["bias_mode"],
-    }
-    returned = problem.decision(last, problem.X[:4])
-    if method == "pfcvm_em":
-        np.testing.assert_array_equal(theta[-1], d["feature_mode"])
-        np.testing.assert_allclose(eta[-1], returned, rtol=1e-12)
-    else:  # two rounds of Newton, against convergence at the same precisions
-        gaps = np.abs(eta - returned).max(axis=1)
-        assert gaps[int(d["best_iteration"]) - 1] < 0.1 * np.ptp(returned)
-
-
-def test_without_the_option_no_path_is_kept():
-    assert not any(k.startswith("path_") for k in details_of(fit(make(N=12, D=4))))

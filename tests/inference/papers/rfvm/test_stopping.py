@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-import ardvark as av
 from ardvark.inference.papers.rfvm import stopping
 from ardvark.inference.papers.rfvm.factors import Factors
 from ardvark.inference.papers.rfvm.stopping import State, Watch, averaged
@@ -155,28 +154,6 @@ def test_the_average_of_the_bound_stops_while_weights_drift():
     assert "has not settled after 301 sweeps" in str(run.reason)
 
 
-def test_the_path_ends_in_the_state_returned():
-    X, y, _ = flat_problem()
-    problem = av.problem("rfvm", (X, y.astype(int)), **FLAT)
-    tree = av.fit(
-        problem, "rfvm_vb", draws=2, chains=1, random_seed=1, progressbar=False, prune=True,
-        restarts=1, path=True, max_sweeps=400,
-    )  # fmt: skip
-    d = tree["fit"]
-    assert d["path_iteration"].values[-1] == d.attrs.get("sweeps", tree.attrs["sweeps"])
-    np.testing.assert_array_equal(d["path_feature_weight"].values[-1], d["feature_mean"])
-    np.testing.assert_array_equal(d["path_sample_weight"].values[-1], d["sample_mean"])
-    kept = np.count_nonzero(d["path_feature_weight"].values, axis=1)
-    sweeps = d["path_iteration"].values
-    np.testing.assert_array_equal(kept, d["features_kept"].values[sweeps - 1])
-    assert (np.diff(sweeps) > 0).all()
-    point = {k: d[f"path_{k}"].values for k in ("feature_weight", "sample_weight", "bias")}
-    eta = problem.decision(point, problem.X[:3])
-    want = problem.X[:3] * d["feature_mean"].values @ problem.Z.T @ d["sample_mean"].values
-    np.testing.assert_allclose(eta[-1], want + float(d["bias_mean"]), rtol=1e-10)
-    assert eta.shape == (len(sweeps), 3)
-
-
 # --- the released code's start, order and rate of tau ---------------------------------------------
 
 
@@ -197,35 +174,3 @@ def test_the_released_start_and_order():
     before = q.u.copy()
     q.update_u()
     np.testing.assert_allclose(q.u, before, rtol=1e-12)
-
-
-class ReleasedRate(Factors):
-    """tau's rate as the released code has it: Var(v_d) against all pairs d, e of features."""
-
-    def R(self):
-        pairs = (self.Xt @ self.Xt.T) * (self.Zt @ self.A @ self.Zt.T)
-        np.fill_diagonal(pairs, 0.0)
-        return super().R() + self.var_v @ pairs.sum(axis=1)
-
-
-def test_the_released_rate_of_tau_turns_negative():
-    """R is an expected square; with Var(v_d) against all pairs it is none.
-
-    Of x_2 = -x_1 and a centre (1, c) the pairs are G o P = N a^2 [[1, -c], [-c, c^2]], and Var(v_d)
-    falls with P_dd: about (1, c^-2) / (N a^2 tau), which gives (2 - c - 1/c) / tau where the
-    diagonal alone gives 2 / tau. On fixed numbers and from the released start.
-    """
-    X, y, Z = np.tile([[1.0, -1.0], [-1.0, 1.0]], (2, 1)), np.array([0.0, 1.0] * 2), [[1.0, 1e3]]
-    data = X, y, np.array(Z), hypers(4, 1, 2, **FLAT)
-    options = Options(start="released", order="tau_xi_u", v_update="simultaneous")
-    q = ReleasedRate(*data, np.random.default_rng(1), options)
-    rates = []
-    while len(rates) < 10 and min(rates, default=1.0) > 0.0:
-        q.sweep()
-        rates.append(q.tau_rate)
-    assert rates[-1] < -1.0
-    assert q.h.noise_rate + 0.5 * Factors.R(q) > 0.0  # ours, of the same q(a), q(v), q(b), q(u)
-    right = Factors(*data, np.random.default_rng(1), options)
-    for _ in rates:
-        right.sweep()
-        assert right.tau_rate > 0.0

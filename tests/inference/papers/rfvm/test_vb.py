@@ -1,18 +1,13 @@
 """Fits of RFVM's variational Bayes: what they contain, pruning, prediction, awkward input."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import special
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from ardvark.inference.methods import run
 from ardvark.inference.papers.rfvm import vb as rfvm_vb
 from ardvark.inference.papers.rfvm.factors import Factors
-from ardvark.inference.papers.rfvm.vb import Options
-from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.rfvm.dense import DENSE, arrays
 from tests.support import rng, seed, z_limit
 
@@ -34,29 +29,6 @@ def run_fit(problem, **options):
 
 
 # --- the fit contract -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("parametrization", "noise"), FORMS)
-def test_fit_fills_the_contract_in_every_form(parametrization, noise):
-    problem = small_problem(parametrization=parametrization, latent_noise=noise)
-    tree = run_fit(problem)
-    assert tree.attrs["status"] == "finished", tree.attrs["reason"]
-    posterior = {str(k): x.values for k, x in tree["posterior"].data_vars.items()}
-    form = {"psi", "delta"} if parametrization == "hierarchical" else set()
-    form |= {"u"} if noise == "explicit" else set()
-    point = {k: posterior[k] for k in form | {"feature_weight", "sample_weight", "tau", "bias"}}
-    free = problem.to_free(point)
-    assert set(posterior) == set(point) | set(free) | {"eta"}
-    for name, values in free.items():
-        np.testing.assert_allclose(posterior[name], values, rtol=1e-12)
-    np.testing.assert_allclose(posterior["eta"], problem.decision(point), rtol=1e-10, atol=1e-12)
-    stats_ = tree["sample_stats"]
-    np.testing.assert_allclose(stats_["lp"].values, problem.log_density(point), rtol=1e-10)
-    assert np.isfinite(stats_["log_q"]).all()
-    assert tree["posterior"]["feature_weight"].dims == ("chain", "draw", "feature")
-    assert tree["fit"]["selected_feature"].dims == ("feature",)
-    assert tree["fit"]["selected_feature"].dtype == bool
-    assert tree["fit"]["elbo"].dims == ("sweep",)
 
 
 @pytest.mark.statistical
@@ -83,20 +55,6 @@ def test_no_model_is_built_to_fit_or_predict(parametrization, noise, limit, monk
     assert set(tree["posterior"].data_vars) == kept
 
 
-def test_memory_of_a_fit_is_a_few_copies_of_X(monkeypatch):
-    """X, its columns, W, and as many draws as rows: four. A (D, D) array is 67 copies."""
-    monkeypatch.setattr(rfvm_vb, "_CHUNK", 1)  # one draw at a time, as at a million features
-    X, y, _ = arrays(60, 4000, number=0)
-    small = av.problem("rfvm", (X[:, :20], y.astype(int)))
-    run_fit(small, draws=2, keep="shared")  # what is compiled and imported once is no part of it
-    problem = av.problem("rfvm", (X, y.astype(int)))
-    tracemalloc.start()
-    run_fit(problem, draws=30, chains=2, keep="shared", selection=False, max_sweeps=3, restarts=3)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 6.0 * X.nbytes  # a start that kept its W would be one more
-
-
 def test_restarts_keep_the_best_bound():
     tree = run_fit(small_problem(), restarts=3, tolerance=1e-4)
     assert tree["fit"]["elbo_start"].sizes["start"] == 3
@@ -105,22 +63,6 @@ def test_restarts_keep_the_best_bound():
     )  # each start has a random stream of its own
     assert tree.attrs["elbo"] == tree["fit"]["elbo_start"].values.max()
     assert tree["fit"]["elbo"].values[-1] == tree.attrs["elbo"]
-
-
-def test_supports_and_options_say_what_is_wrong():
-    with pytest.raises(InputError, match="latent_noise is 'none'"):
-        run_fit(small_problem(latent_noise="none"))
-    with pytest.raises(InputError, match="v_factor must be one of"):
-        Options(v_factor="normal")
-    with pytest.raises(TypeError, match="v_factor"):
-        run_fit(small_problem(), v_facto="folded")
-
-
-def test_too_few_sweeps_is_not_converged():
-    tree = run_fit(small_problem(), max_sweeps=2)
-    assert tree.attrs["status"] == "not_converged"
-    assert "after 2 sweeps" in tree.attrs["reason"]
-    assert not bool(tree["fit"]["converged"])
 
 
 def test_a_bound_that_is_not_finite_fails_by_name(monkeypatch):
@@ -222,24 +164,3 @@ def test_the_papers_prediction_of_a_fit(v_factor):
     rows = X_new * problem.scale + problem.center
     got = av.predict(problem, tree, rows, rule="paper")[0, 0]
     np.testing.assert_allclose(got, want, rtol=1e-10)
-
-
-# --- awkward input --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("v_update", ["sequential", "simultaneous"])
-@pytest.mark.parametrize("v_factor", ["truncated", "folded"])
-@pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
-def test_degenerate_input_gives_finite_draws_and_a_clear_status(data, v_factor, v_update):
-    tree = run_fit(av.problem("rfvm", data()), v_factor=v_factor, v_update=v_update, restarts=1)
-    assert tree.attrs["status"] == "finished", tree.attrs["reason"]
-    for name, values in tree["posterior"].data_vars.items():
-        assert np.isfinite(values).all(), name
-    assert np.isfinite(tree["sample_stats"]["lp"] - tree["sample_stats"]["log_q"]).all()
-
-
-def test_duplicated_columns_share_their_weight():
-    problem = av.problem("rfvm", duplicated())
-    v = run_fit(problem, v_factor="truncated", tolerance=1e-12)["fit"]["feature_mean"].values
-    v = v.reshape(3, 4)
-    np.testing.assert_allclose(v, np.broadcast_to(v[:, :1], v.shape), rtol=1e-3)
