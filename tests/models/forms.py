@@ -36,6 +36,37 @@ FORMS = [
 ]
 """Every form, as a parameter (name, choice); all kernels in all forms are slow."""
 every_model = pytest.mark.parametrize("name", list(ZOO))
+ALWAYS = ("x5", "x2")
+"""Covariates among six columns: neither the first columns, nor in the order of the data."""
+
+
+def with_covariates():
+    """Return every form with or without covariates, each in turn; of a single form, both.
+
+    No line of a model's file combines covariates with a setting of its form.
+    """
+    out = []
+    for name in ZOO:
+        own = [form for form in FORMS if form.values[0][0] == name]
+        for number, form in enumerate(own * (2 if len(own) == 1 else 1)):
+            has = number % 2 == 1
+            label = f"{form.id}-covariates" if has else form.id
+            out.append(pytest.param((*form.values[0], has), id=label, marks=form.marks))
+    return out
+
+
+def two_forms():
+    """Return the first and the last form of every model, and those with a value for each row."""
+    out = []
+    for name, spec in ZOO.items():
+        short = in_short(spec)
+        latent = [c for c in short if "latent" in c.values() or "explicit" in c.values()]
+        latent = latent[:1] if name in ("jcfo", "rfvm") else []
+        for choice in {str(c): c for c in (short[0], short[-1], *latent)}.values():
+            out.append(pytest.param((name, choice), id="-".join([name, *choice.values()])))
+    return out
+
+
 # Hyperparameters that are not 1, and no two alike: a scale for a rate, a missing root or another
 # weight's shape is seen.
 UNLIKE = {

@@ -9,15 +9,18 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.data import Dataset
 from ardvark.inference.samplers.gradient import nuts
 from ardvark.inference.target.target import Target
 from ardvark.models import SHARED, ZOO, ModelName
 from ardvark.models.parts.kernels import KERNELS, KernelName, make_kernel
 from ardvark.models.spec import COVARIATE_SD, REBOUND
 from tests.models.forms import (
-    FORMS,
+    ALWAYS,
     Compiled,
     at_own_labels,
     every_model,
@@ -25,20 +28,22 @@ from tests.models.forms import (
     prior_points,
     stacked,
     unlike,
+    with_covariates,
 )
 from tests.support import rng
 
 
-@pytest.fixture(scope="module", params=FORMS)
+@pytest.fixture(scope="module", params=with_covariates())
 def problem(request):
     """One problem of each form; its tests run together, so its model is built once.
 
     No two hyperparameters and no two sizes are alike: what takes one for the other has another
-    density. The basis is not in the order of the rows.
+    density. The basis is not in the order of the rows, nor are the covariates in that of columns.
     """
-    name, choice = request.param
-    basis = {"basis": [5, 8, 0, 3, 6]} if ZOO[name].has_basis else {}
-    return make(name, choice, **unlike(name, choice=choice), **basis)
+    name, choice, covariates = request.param
+    given = {"basis": [5, 8, 0, 3, 6]} if ZOO[name].has_basis else {}
+    given |= {"D": 6, "always": ALWAYS} if covariates else {}
+    return make(name, choice, **unlike(name, covariates=covariates), **given)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +135,8 @@ def test_shared_quantities_and_dims(problem):
     model = problem.model
     dims = {k: tuple(map(str, v)) for k, v in model.named_vars_to_dims.items()}
     expected = {"feature_weight": ("feature",), "sample_weight": ("basis",), "eta": ("obs",)}
+    expected["covariate_weight"] = ("covariate",)
+    assert problem.shapes.get("covariate_weight", (0,)) == (len(problem.always),)
     for key in problem.spec.shared:
         assert key in model.named_vars
         assert dims[key] == expected[key]
@@ -275,3 +282,68 @@ def test_a_card_says_what_the_model_can_do(name):
 def test_names_that_editors_complete_are_the_registry():
     assert get_args(ModelName) == tuple(ZOO)
     assert get_args(KernelName) == KERNELS
+
+
+# --- covariates -----------------------------------------------------------------------------------
+
+
+def adjusted(name, **settings):
+    """Return a problem with four features and two covariates, and no two equal hyperparameters."""
+    return make(name, D=6, always=ALWAYS, **unlike(name, covariates=True), **settings)
+
+
+@every_model
+def test_covariates_add_their_own_normal_prior_and_a_linear_part(name):
+    """Against the model without them, from columns standardised by hand.
+
+    Seen by no other test: an error that `build` and `log_joint` share, such as a wrong column.
+    """
+    problem = adjusted(name)
+    kept = [k for k, n in enumerate(problem.data.feature_names) if n not in ALWAYS]
+    without = Dataset.from_arrays(problem.data.X[:, kept], problem.y)
+    alone = av.problem(name, without, **unlike(name))
+    point = prior_points(problem, 1)[0]
+    g, raw = point["covariate_weight"], problem.data.X[:, [4, 1]]
+    C = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    np.testing.assert_array_equal(problem.X, alone.X)
+    shift = problem.decision(point) - alone.decision(point)
+    np.testing.assert_allclose(shift, C @ g, atol=1e-12)
+    eta = problem.decision(point)
+    assert problem.spec.log_jacobian(point, problem.hypers) == alone.spec.log_jacobian(
+        point, alone.hypers
+    )
+    if "z" in point and "u" not in point and problem.spec.link == "probit":
+        return  # the latent form's likelihood is another one
+    if "u" in point:  # explicit noise: of u, whose mean is eta
+        point = {k: v for k, v in point.items() if k != "u"}
+        problem, alone = (p.with_hypers(latent_noise="integrated") for p in (problem, alone))
+    y = (np.arange(9) % 2).astype(float)
+    of_labels = [
+        p.spec.log_predictive(y, at, point, p.hypers).sum()
+        for p, at in ((problem, eta), (alone, alone.decision(point)))
+    ]
+    found = problem.spec.log_joint(point, problem.inputs, y, problem.hypers)
+    before = alone.spec.log_joint(point, alone.inputs, y, alone.hypers)
+    prior = stats.norm.logpdf(g, 0.0, 0.6).sum()
+    assert found - before == pytest.approx(prior + of_labels[0] - of_labels[1], abs=1e-8)
+
+
+@every_model
+def test_the_prior_of_covariates_is_part_of_the_log_prior(name):
+    problem = adjusted(name)
+    point = prior_points(problem, 1)[0]
+    moved = point | {"covariate_weight": point["covariate_weight"] + 1.0}
+    before, after = (problem.log_prior(p)["rest"] for p in (point, moved))
+    g = point["covariate_weight"]
+    expected = stats.norm.logpdf(g + 1.0, 0.0, 0.6).sum() - stats.norm.logpdf(g, 0.0, 0.6).sum()
+    assert after - before == pytest.approx(expected, abs=1e-9)
+
+
+@every_model
+def test_without_covariates_nothing_is_said_of_them(name):
+    problem = make(name)
+    assert problem.C is None
+    assert "covariate" not in problem.coords
+    assert not [n for n in problem.shapes if "covariate" in n]
+    assert not [n for n in problem.simulate(rng(0)) if "covariate" in n]
+    assert "covariate_sd" not in problem.recorded() | problem.posterior_fields()

@@ -1,6 +1,7 @@
 """Problems: what defines a posterior, and what is refused, with the message a user reads."""
 
 import copy
+import dataclasses
 import pickle
 import re
 
@@ -10,7 +11,10 @@ import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.models import ZOO, rfvm
+from ardvark.data import Dataset
+from ardvark.models import ZOO, ModelSpec, rfvm
+from tests.models import toy_model
+from tests.models.forms import ALWAYS
 from tests.support import rng, seed
 
 generator = rng(0)
@@ -230,3 +234,113 @@ def test_a_problem_is_pickled_without_what_can_be_made_again(model):
         assert again.take(np.arange(6)).fingerprint == problem.take(np.arange(6)).fingerprint
         with pytest.raises(ValueError, match="read-only"):
             again.data.X[0, 0] = 7.0
+
+
+# --- columns that are always in the model ---------------------------------------------------------
+
+
+def test_the_columns_values_and_prior_are_part_of_the_fingerprint():
+    data = Dataset.from_arrays(rng(0).normal(size=(9, 6)), np.arange(9) % 2)
+    own = av.problem("rfvm", data, always=ALWAYS)
+    X = np.array(data.X)
+    X[3, 4] += 0.5
+    others = [
+        av.problem("rfvm", data, always="x5"),
+        av.problem("rfvm", data, always=ALWAYS, covariate_sd=1.0),
+        av.problem("rfvm", dataclasses.replace(data, X=X), always=ALWAYS),
+        av.problem("rfvm", data, always=ALWAYS, standardize=False),
+    ]
+    assert len({own.fingerprint, *(p.fingerprint for p in others)}) == 5
+    assert own.form == others[0].form
+    assert av.problem("rfvm", data, always=ALWAYS).fingerprint == own.fingerprint
+
+
+def test_a_fold_is_the_problem_of_its_rows():
+    """Covariates are standardised again on the rows that stay, and the basis follows them."""
+    data = Dataset.from_arrays(rng(0).normal(size=(12, 6)), np.arange(12) % 2)
+    rows = [0, 1, 3, 4, 7, 8, 10]
+    for basis in (None, [0, 2, 3, 8]):
+        problem = av.problem("rfvm", data, always=ALWAYS, basis=basis)
+        fold = problem.take(rows)
+        asked = None if basis is None else [0, 2, 5]
+        fresh = av.problem("rfvm", data.take(rows), always=ALWAYS, basis=asked)
+        for name in ("X", "Z", "C"):
+            np.testing.assert_array_equal(getattr(fold, name), getattr(fresh, name))
+        assert fold.always == ALWAYS
+        assert fold.basis_names == fresh.basis_names
+    new = problem.at(data.X[rows])
+    np.testing.assert_allclose(new.C, problem.C[rows])
+    np.testing.assert_allclose(new.X, problem.X[rows])
+
+
+def table(N=24):
+    draws = rng(3)
+    frame = pd.DataFrame(draws.normal(size=(N, 3)), columns=["g1", "g2", "g3"])
+    frame["age"] = draws.normal(60.0, 9.0, N)
+    frame["sex"] = np.where(np.arange(N) % 3 == 0, "m", "f")
+    frame["batch"] = np.array(["a", "b", "c"])[np.arange(N) % 3]
+    return frame.assign(diagnosis=np.where(np.arange(N) % 2 == 0, "ill", "well"))
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_text_column_has_a_covariate_for_each_level_but_one(split):
+    """Of a frame, with the labels in it or beside it: as `av.table` encodes text."""
+    frame, names = table(), ["age", "sex", "batch"]
+    given = (frame.drop(columns="diagnosis"), frame["diagnosis"]) if split else (frame, "diagnosis")
+    problem = av.problem("rfvm", *given, always=names)
+    assert problem.always == ("age", "sex=m", "batch=b", "batch=c")  # batch a is the reference
+    assert problem.feature_names == ("g1", "g2", "g3")
+    np.testing.assert_allclose(problem.C.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(problem.C.std(axis=0), 1.0)
+    assert (problem.C[:, 1] > 0).tolist() == (frame["sex"] == "m").tolist()
+    whole = av.table(frame, "diagnosis", encode="onehot")
+    assert av.problem("rfvm", whole, always=names).fingerprint == problem.fingerprint
+    assert av.problem("rfvm", whole, always="batch=b").always == ("batch=b",)
+
+
+def test_a_problem_says_what_is_always_in_it():
+    problem = av.problem("rfvm", table(), "diagnosis", always=["age", "sex", "batch"])
+    assert "always in the model: age, sex=m, batch=b, batch=c" in problem.describe()
+    assert "covariate_sd     2.5" in problem.describe()
+    assert "always in the model" in problem._repr_html_()
+    assert "D=3, K=4" in repr(problem)
+    assert problem.with_hypers(covariate_sd=1.0).hypers.covariate_sd == 1.0
+
+
+@pytest.mark.parametrize(
+    ("data", "given", "message"),
+    [
+        (table(), {"always": ["agee"]}, "unknown column 'agee'"),
+        (table(), {"always": ["diagnosis"]}, "unknown column 'diagnosis'"),
+        (table()[["g1", "g2", "diagnosis"]], {"always": ["g1", "g2"]}, "every column"),
+        (table(), {"always": 3}, "list of column names"),
+        (table()[["g1", "diagnosis"]], {"covariate_sd": 1.0}, "there are none"),
+        (table().assign(site="x"), {"always": ["sex", "batch"]}, "cannot be used"),
+        (table().assign(age=np.nan), {"always": ["age", "sex", "batch"]}, "cannot be used"),
+    ],
+)
+def test_what_cannot_be_is_one_error(data, given, message):
+    with pytest.raises(InputError, match=message):
+        av.problem("rfvm", data, "diagnosis", **given)
+
+
+def test_arrays_have_no_names_to_be_always_in():
+    with pytest.raises(InputError, match="without names"):
+        av.problem("rfvm", np.eye(4), [0, 1, 0, 1], always=["x1"])
+
+
+def test_a_model_without_a_place_for_covariates_says_so(monkeypatch):
+    monkeypatch.setitem(ZOO, "toy", ModelSpec.of(toy_model))
+    with pytest.raises(InputError, match="takes no covariates"):
+        av.problem("toy", table(), "diagnosis", always=["age", "sex", "batch"])
+
+
+def test_other_rows_need_their_covariates():
+    data = Dataset.from_arrays(rng(0).normal(size=(9, 6)), np.arange(9) % 2)
+    problem = av.problem("rfvm", data, always=ALWAYS)
+    point = problem.simulate(rng(0))
+    with pytest.raises(InputError, match="2 covariate"):
+        problem.decision(point, problem.X[:2])
+    np.testing.assert_allclose(
+        problem.decision(point, problem.at(problem.data.X[:2])), point["eta"][:2]
+    )

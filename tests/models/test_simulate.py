@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 from ardvark.models import ZOO
-from tests.models.forms import make, prior_points, stacked, unlike
+from tests.models.forms import ALWAYS, make, prior_points, stacked, unlike
 from tests.support import ALARM, rng, z_limit
 
 N, D, DRAWS = 12, 6, 600
@@ -188,7 +188,8 @@ FORMS = {
 def simulated(request):
     """A problem of each form and its draws; the tests of a form run together."""
     name, choice = request.param
-    problem = make(name, choice, N=N, D=D, **unlike(name, slabs=False))
+    given = unlike(name, slabs=False, covariates=True)
+    problem = make(name, choice, N=N, D=D + 2, always=ALWAYS, **given)
     return problem, stacked(prior_points(problem, DRAWS, number=20))
 
 
@@ -202,6 +203,7 @@ def test_every_line_of_the_program_is_followed(simulated):
     problem, p = simulated
     fill, program = rng(21), PROGRAMS[problem.spec.name]
     uniform = program(p, problem.hypers, lambda like: fill.random(np.shape(like)))
+    uniform["g"] = normal(p["covariate_weight"], sd=problem.hypers.covariate_sd)
     for line, u in uniform.items():
         pvalue = stats.kstest(np.ravel(u), "uniform").pvalue
         assert pvalue > ALARM / len(uniform), line
