@@ -35,6 +35,7 @@ def test_it_is_the_problem_of_those_rows_alone(dataset, name, rows):
     if name == "pfcvm":
         np.testing.assert_array_equal(fold.basis_labels, alone.basis_labels)
     assert fold.coords == alone.coords
+    assert fold.model.coords["obs"] == fold.coords["obs"]
     assert fold.basis is fold.data.X
     assert fold.hypers == problem.hypers
     np.testing.assert_allclose(fold.X.mean(0), 0.0, atol=1e-14)
@@ -110,40 +111,6 @@ def test_a_hold_out_is_a_problem_made_for_its_rows(dataset, monkeypatch):
     ((rows, fold),) = taken
     np.testing.assert_array_equal(fold.X, av.problem("rfvm", data.take(rows)).X)
     assert np.isfinite(jcfo["fit"]["holdout_score"]).all()
-
-
-def test_without_a_sample(dataset):
-    problem = av.problem("pfcvm", dataset, kernel="rbf")
-    keep = np.arange(N) != 5
-    fold = problem.take(keep)
-    assert fold.hypers == problem.hypers  # held as filled
-    np.testing.assert_array_equal(fold.data.X, dataset.X[keep])
-    np.testing.assert_array_equal(fold.y, dataset.y[keep])
-    np.testing.assert_array_equal(fold.Z, fold.X)
-    np.testing.assert_array_equal(fold.basis_labels, 2 * fold.y - 1)
-    np.testing.assert_allclose(fold.X.mean(axis=0), 0.0, atol=1e-14)  # standardised anew
-    np.testing.assert_allclose(fold.X.std(axis=0), 1.0)
-    names = tuple(np.flatnonzero(keep))
-    assert fold.coords["obs"] == fold.coords["basis"] == names
-    assert fold.model.coords["obs"] == names
-
-    flat = av.problem("rfvm", dataset, standardize=False).take(keep)
-    np.testing.assert_array_equal(flat.X, dataset.X[keep])
-
-
-def test_without_a_sample_and_another_basis(dataset):
-    rows = av.problem("pfcvm", dataset, basis=[2, 5, 9])
-    fold = rows.take(np.arange(N) != 5)
-    np.testing.assert_array_equal(fold.basis, dataset.X[[2, 9]])
-    assert fold.basis_names == tuple(dataset.sample_names[j] for j in (2, 9))
-    np.testing.assert_array_equal(fold.basis_labels, 2 * dataset.y[[2, 9]] - 1)
-    assert len(rows.take(np.arange(N) != 6).basis) == 3
-    # centres that are not training rows stay, whatever the samples are called
-    named = Dataset.from_arrays(
-        dataset.X, dataset.y, sample_names=[f"centre_{j}" for j in range(N)]
-    )
-    own = av.problem("rfvm", named, basis=dataset.X[:4] + 1.0)
-    assert len(own.take(np.arange(N) != 2).basis) == 4
 
 
 def test_constant_features_are_named_once(dataset, caplog):

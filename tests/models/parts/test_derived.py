@@ -13,7 +13,7 @@ from ardvark.models import ZOO, ModelSpec, horseshoe, pcvm, rvm
 from ardvark.models.parts.derived import NAMES
 from tests.models import toy_model
 from tests.models.forms import make, prior_points, stacked
-from tests.support import rng, seed
+from tests.support import rng
 
 # forms in which the variables of the PyMC model are the paper's
 CASES = {
@@ -90,16 +90,6 @@ def test_a_wrong_function_beside_derived_ones_is_noticed_before_sampling(problem
     other.decision = lambda *given: 1.0 + toy_model.decision(*given)
     with pytest.raises(InputError, match="decision of the model 'toy'"):
         av.fit(problem_of(ModelSpec.of(other)), "advi", progressbar=False)
-
-
-def test_a_fit_by_derived_functions_is_that_by_written_ones(problem_of):
-    asked = {"draws": 50, "random_seed": seed(1), "progressbar": False}
-    fits = [
-        av.fit(problem_of(ModelSpec.of(file)), "laplace", **asked)
-        for file in (toy_model, without(toy_model, *NAMES))
-    ]
-    one, other = (fit["posterior"]["beta"].values for fit in fits)
-    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
 
 
 def test_what_cannot_be_derived_is_asked_for():
