@@ -66,6 +66,7 @@ ABOUT = About(
     cost="One gradient per sample and step.",
 )
 _START_SD = 0.1  # standard deviation of q at the start
+_SAMPLES = 4  # draws of the noise in each step, in antithetic pairs
 _BLOCK = 200  # steps whose mean ELBO is one observation of progress
 _WINDOW = 5  # blocks compared with the blocks before them
 
@@ -75,7 +76,6 @@ class Options(Settings):
     """Options of `advi`."""
 
     rank: int = option(0, "number of directions of correlation to add to a mean field", at_least=0)
-    samples: int = option(4, "draws of the noise in each step, in antithetic pairs", above=0)
     step_sizes: tuple[float, ...] = option(
         (0.05, 0.02, 0.005, 0.001), "Adam's step size in each stage, in falling order", above=0.0
     )
@@ -229,7 +229,7 @@ def _maximise(
             values, average = [], np.zeros_like(q.parameters)
             for _ in range(_BLOCK):
                 steps += 1
-                value, gradient = _estimate(density, q, options.samples, rng)
+                value, gradient = _estimate(density, q, _SAMPLES, rng)
                 values.append(value)
                 # Adam (Kingma & Ba 2015), ascending
                 first += 0.1 * (gradient - first)

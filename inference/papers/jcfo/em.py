@@ -31,7 +31,7 @@ maximum at best, and there are many:
   ends without any feature has status "not_converged" and gives this reason.
 - A weight at exactly 0 never returns, because its expected inverse variance is infinite. The M-step
   can put a theta there although the log posterior still increases with it. `kkt_violations` counts
-  such coordinates; `revive` corrects them.
+  such coordinates.
 
 The intercept has the prior of every beta (11), so gamma1 plays two roles. For the slopes of a
 linear kernel only the product of gamma1 and gamma2 matters: at the best scale of (theta / c,
@@ -59,8 +59,6 @@ starts                   the first is the paper's seed, theta = 1 and a ridge re
                          penalties are equal: theta is the square of a standard exponential draw, in
                          every second start times the squared covariance of the feature with y. The
                          start that ends highest is kept.
-revive = False           the paper. True: at convergence, weights at 0 that could increase the log
-                         posterior get a small value, and the algorithm continues.
 prune                    a weight whose penalty (rate times absolute value, a term of the log
                          posterior) is below this is set to 0 if that increases the log posterior;
                          at convergence the limit is 0.01. The paper waits for underflow, which
@@ -188,7 +186,7 @@ def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.
     rate = float(np.abs(score(y, constant) @ X).max())
     if count >= D or rate == 0.0:
         return np.arange(D)
-    loose = replace(options, tolerance=max(LOOSE, options.tolerance), revive=False)
+    loose = replace(options, tolerance=max(LOOSE, options.tolerance))
     basis, none = Basis(X), np.zeros(0)
     beta = ridge_seed(basis.evaluate(none)[0], y)
     size = np.zeros(D)
@@ -371,7 +369,7 @@ def _verdict(
     if found.violations:
         return "finished", (
             f"{found.violations} weight(s) stayed at exactly 0, although leaving 0 would raise the "
-            "log posterior (kkt_violations); revive=True lets them leave it"
+            "log posterior (kkt_violations)"
         )
     return "finished", ""
 

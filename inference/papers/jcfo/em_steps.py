@@ -49,10 +49,9 @@ _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _TOO_LARGE = 1e100  # limit for a kernel, whose square must not overflow; the objective beyond it
 _SETTLED = 1e-2  # a weight whose penalty is below this at convergence may be on its way to 0
-VIOLATION = 1e-3  # share of the rate: larger slopes at a weight of 0 are counted, or revived
-_HIDDEN = 1e-6  # slopes of this size are hidden by the rounding of the objective's values
-_NEAR = 1e-3  # a root of the slope further away belongs to another maximum
-_ROUNDING = 1e-9  # a root this far below 0 is 0
+VIOLATION = 1e-3  # share of the rate: larger slopes at a weight of 0 are counted
+_ITERATIONS = 50  # of the optimiser in one M-step
+_TOLERANCE = 1e-4  # an M-step ends at a slope of its objective below this
 _STIFF = 1e10  # above it the normal equations of the ridge regression lose too many digits
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -70,17 +69,10 @@ class EngineOptions(Settings):
         at_least=0.0,
         below=1.0,
     )
-    revive: bool = option(False, "let weights leave 0 again if that raises the log posterior")
     tolerance: float = option(
         1e-7, "converged when an iteration raises the log posterior by less than this", above=0.0
     )
     max_iterations: int = option(5000, "iterations per start", above=0)
-    inner_iterations: int = option(50, "iterations of the optimiser in one M-step", above=0)
-    inner_tolerance: float = option(
-        1e-4,
-        "an M-step ends at a slope of its objective below this; below 1e-6, to rounding",
-        above=0.0,
-    )
     path: bool = option(False, f"{PATH} (one state for each 5 % of the weights removed)")
 
 
@@ -217,8 +209,8 @@ def maximise(
     theta: np.ndarray,
     v: np.ndarray,
     rates: tuple[float, float],
-    iterations: int = 50,
-    tolerance: float = 1e-4,
+    iterations: int = _ITERATIONS,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return beta, theta >= 0 at a maximum of Q, above its value at the given ones: JCFO (19).
 
@@ -235,31 +227,9 @@ def maximise(
             options={"maxiter": iterations, "ftol": 0.01 * tolerance**2, "gtol": tolerance},
         )
         phi = found.x if found.fun <= objective(start)[0] else start
-        if tolerance < _HIDDEN:
-            phi = _polish(objective, phi)
         theta = np.sqrt(theta / rates[1]) * phi
     H, _ = basis.evaluate(theta)
     return profile(H, v, np.abs(beta) / rates[0])[0], theta
-
-
-def _polish(objective: Objective, phi: np.ndarray) -> np.ndarray:
-    """Return phi with a slope of 0 where it is above 0, to rounding.
-
-    A line search compares values, whose rounding hides slopes below about 1e-7. So the slope itself
-    is solved for its root, close by; phi is returned as it is if the root is outside.
-    """
-    free = phi > 0.0
-
-    def full(inner: np.ndarray) -> np.ndarray:
-        point = np.zeros_like(phi)
-        point[free] = inner
-        return point
-
-    if not free.any():
-        return phi
-    found = optimize.root(lambda x: objective(full(x))[1][free], phi[free], options={"xtol": 1e-15})
-    near = np.abs(found.x - phi[free]).max() < _NEAR and found.x.min() > -_ROUNDING
-    return full(np.maximum(found.x, 0.0)) if near else phi
 
 
 # --- the log posterior ----------------------------------------------------------------------------
@@ -323,7 +293,7 @@ class State:
         H, W = self.basis.evaluate(self.theta)
         return H.T @ r, self.basis.slope(W, r, self.beta[1:])
 
-    def step(self, iterations: int, tolerance: float) -> None:
+    def step(self, iterations: int = _ITERATIONS, tolerance: float = _TOLERANCE) -> None:
         """Take one E-step and one M-step."""
         v = latent_mean(self.y, self.eta)
         beta, theta = self.beta.copy(), self.theta.copy()
@@ -359,20 +329,6 @@ class State:
         beta, theta = self.beta.copy(), self.theta.copy()
         beta[at_beta], theta[at_theta] = 0.0, 0.0
         return self._try(beta, theta)
-
-    def revive(self) -> bool:
-        """Give weights at 0 a small value if their slope exceeds the rate of their prior."""
-        slope_beta, slope_theta = self.full_slopes()
-        limit = 1.0 + VIOLATION
-        up_beta = (self.beta == 0.0) & (np.abs(slope_beta) > limit * self.rates[0])
-        up_theta = (self.theta == 0.0) & (slope_theta > limit * self.rates[1])
-        for part in 10.0 ** -np.arange(1, 8):
-            beta, theta = self.beta.copy(), self.theta.copy()
-            beta[up_beta] = part * np.sign(slope_beta[up_beta]) * np.abs(beta).max()
-            theta[up_theta] = part * theta.max(initial=0.0)
-            if self._try(beta, theta):
-                return True
-        return False
 
     def _try(self, beta: np.ndarray, theta: np.ndarray) -> bool:
         """Move to a point unless nothing changes or the log posterior decreases."""
@@ -416,11 +372,10 @@ def iterate(state: State, options: EngineOptions, update: Update | None = None) 
     run = Run(state, [], [], [])
     run.note(options.path)
     for iteration in range(1, options.max_iterations + 1):
-        state.step(options.inner_iterations, options.inner_tolerance)
+        state.step()
         state.prune(options.prune)
         still = abs(state.objective - run.objective[-1]) <= options.tolerance
-        # converged only if no weight is on its way to 0, and no weight at 0 could come back
-        moved = still and (state.prune(_SETTLED) or (options.revive and state.revive()))
+        moved = still and state.prune(_SETTLED)  # converged only if no weight is on its way to 0
         run.note(options.path)
         if update is not None and iteration % 10 == 0:
             update(iteration, f"log posterior {state.objective:.2f}")

@@ -99,7 +99,7 @@ def test_no_slope_is_left_at_the_optimum_on_a_gaussian(name):
 
 
 @pytest.mark.statistical
-def test_low_rank_is_exact_where_its_rank_suffices():
+def test_low_rank_is_exact_where_its_rank_suffices(monkeypatch):
     """A mean field's variances 1 / Lambda_ii are 40 to 60 % of the true ones here, but for one.
 
     The largest of the relative errors was 0.006 to 0.021 over 12 seeds, with an sd of 0.005.
@@ -107,7 +107,8 @@ def test_low_rank_is_exact_where_its_rank_suffices():
     loading = np.array([[1.0, 0.8, 0.6, 0.0, -0.5, 0.0], [0.0, 0.5, -0.7, 1.0, 0.0, 0.3]]).T
     covariance = np.diag([0.3, 0.5, 0.4, 0.6, 0.2, 0.8]) + loading @ loading.T
     mean = np.array([1.0, -2.0, 0.0, 4.0, 3.0, 7.0])
-    result = approximate(advi, known_gaussian(mean, covariance), draws=1, rank=2, samples=20)
+    monkeypatch.setattr(advi, "_SAMPLES", 20)
+    result = approximate(advi, known_gaussian(mean, covariance), draws=1, rank=2)
     assert (result.status, result.reason) == ("finished", "")
     found = result.details
     np.testing.assert_allclose(found["location"], mean, atol=1e-6)
@@ -117,7 +118,7 @@ def test_low_rank_is_exact_where_its_rank_suffices():
 
 
 @pytest.mark.statistical
-def test_mean_field_on_a_gamma_misses_by_the_computed_amount():
+def test_mean_field_on_a_gamma_misses_by_the_computed_amount(monkeypatch):
     """The best normal on log x has variance 1 / a and mean log(a / r) - 1 / (2 a).
 
     Over 12 seeds the location has an sd of 0.0005, the sd a relative one of 0.007: five and a half
@@ -128,7 +129,8 @@ def test_mean_field_on_a_gamma_misses_by_the_computed_amount():
         e = 2.0 * np.exp(u)
         return float(4.0 * u[0] - e[0]), 4.0 - e
 
-    found = approximate(advi, Known(value_and_slope, [0.0]), draws=1, samples=20).details
+    monkeypatch.setattr(advi, "_SAMPLES", 20)
+    found = approximate(advi, Known(value_and_slope, [0.0]), draws=1).details
     assert found["location"].item() == pytest.approx(np.log(2.0) - 1.0 / 8.0, abs=0.003)
     assert found["sd"].item() == pytest.approx(0.5, rel=0.04)
 
@@ -188,7 +190,7 @@ def test_an_estimate_leaves_out_draws_of_infinite_density():
     def value_and_slope(x):
         return (-x[0], -np.ones(1)) if x[0] < 0.0 else (-np.inf, np.full(1, np.nan))
 
-    density, options = Known(value_and_slope, [0.0]), advi.Options()
+    density = Known(value_and_slope, [0.0])
     q = advi.LowRank(density.start, 0, rng())
     q.parameters = np.zeros(2)
     value, gradient = advi._estimate(density, q, 6, np.random.default_rng(3))
@@ -197,4 +199,4 @@ def test_an_estimate_leaves_out_draws_of_infinite_density():
     np.testing.assert_allclose(gradient, [-1.0, 1.0 - below.mean()], rtol=1e-12)
     q.parameters = np.array([1e3, 0.0])
     with pytest.raises(FitFailed, match="not finite at any draw of q"):
-        advi._estimate(density, q, options.samples, rng())
+        advi._estimate(density, q, 4, rng())

@@ -30,7 +30,8 @@ class Ascent:
     values : the parameters of a state, all that the formula is about.
     dense : the objective by the paper's formula.
     objective : the objective as the code computes it; None where it does not.
-    charts : how a parameter may move: "real", "positive", "nonnegative", "covariance".
+    charts : how a parameter may move: "real", "positive", "nonnegative", "covariance"; "kept" is
+        one that does not leave 0.
     maximises : the parameters over which a step leaves a function at its maximum; and from the
         values before the step to that function. None: it is `dense`.
     formula : from the values before a step to what it sets.
@@ -62,6 +63,8 @@ def moved(x: np.ndarray, chart: str, index: tuple[int, ...], by: float) -> np.nd
     unit[index] = by
     if chart == "positive":
         return x * np.exp(unit)
+    if chart == "kept" and x[index] == 0.0:
+        return x
     if chart == "covariance":
         C = np.eye(len(x)) + unit
         return C @ x @ C.T

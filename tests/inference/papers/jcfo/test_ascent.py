@@ -80,19 +80,18 @@ def em(model, kernel, degree, N, D=5):
         }
 
     def end(state):
-        iterate(state, Options(revive=True, tolerance=1e-10, inner_tolerance=1e-8))
+        iterate(state, Options(tolerance=1e-10))
 
     return Ascent(
         start=start,
         steps={
             "em": lambda state: state.step(2000, 1e-12),
             "prune": lambda state: state.prune(1e-2),
-            "revive": State.revive,
         },
         values=lambda state: {"beta": state.beta, "theta": state.theta},
         dense=log_posterior,
         objective=lambda state: state.objective,
-        charts={"beta": "real", "theta": "nonnegative"},
+        charts={"beta": "kept", "theta": "kept"},
         maximises={"em": (("beta", "theta"), expected)},
         slopes=slopes,
         end=end,
@@ -139,17 +138,12 @@ def prune_the_largest(state):
     state.set(state.beta, np.where(state.theta == state.theta.max(), 0.0, state.theta))
 
 
-def revive_downwards(state):
-    state.set(state.beta, np.where(state.theta == 0.0, 1.0, state.theta))
-
-
 WRONG = {
     "em-printed": ("em", printed),
     "em-other_labels": ("em", other_labels),
     "em-swapped_rates": ("em", swapped_rates),
     "em-theta_kept": ("em", theta_kept),
     "prune-the_largest": ("prune", prune_the_largest),
-    "revive-all": ("revive", revive_downwards),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from ardvark.inference.papers.jcfo.em import Options
-from ardvark.inference.papers.jcfo.em_steps import Basis, State, profile, solve
+from ardvark.inference.papers.jcfo.em_steps import Basis, profile, solve
 from ardvark.models.parts.kernels import make_kernel
 from tests.inference.papers.jcfo.problems import RATES, arrays, climb
 from tests.support import rng
@@ -103,42 +103,6 @@ def test_pruning_only_saves_time():
     )
     assert abs(low - off) < abs(high - off)
     assert abs(high - off) < 1e-5  # 100 times the tolerance at which a climb ends
-
-
-def revivable(random):
-    """A state with two weights of each kind at 0, and the slopes of all; columns point up at 0."""
-    X, Z = random.standard_normal((12, 4)), random.standard_normal((6, 4))
-    y = (np.arange(12) % 2).astype(float)
-    beta, theta = random.standard_normal(7), random.uniform(0.5, 1.5, 4)
-    beta[[2, 3]], theta[[1, 2]] = 0.0, 0.0
-    of_theta = State(Basis(X, Z), y, beta, theta, (1.0, 1.0)).full_slopes()[1]
-    X[:, 1:3] *= np.sign(of_theta[1:3])  # eta does not depend on them
-    state = State(Basis(X, Z), y, beta, theta, (1.0, 1.0))
-    return state, *state.full_slopes()
-
-
-def with_rates(state, *rates):
-    return State(state.basis, state.y, state.beta, state.theta, rates)
-
-
-def test_each_kind_of_weight_is_revived_by_its_own_rate():
-    """theta's slope is above its rate and below beta's, then the reverse."""
-    state, of_beta, of_theta = revivable(rng(0))
-    assert (of_theta[1:3] > 0.0).all()
-    large = 2.0 * max(np.abs(of_beta).max(), of_theta.max())
-
-    middle = np.sqrt(of_theta[1] * of_theta[2])  # one slope above it, one below
-    theta_only = with_rates(state, large, middle)
-    assert theta_only.revive()
-    assert ((theta_only.theta > 0.0) == ((state.theta > 0.0) | (of_theta > middle))).all()
-    np.testing.assert_array_equal(theta_only.beta, state.beta)
-
-    beta_only = with_rates(state, 0.5 * np.abs(of_beta[2:4]).min(), large)
-    assert beta_only.revive()
-    np.testing.assert_array_equal(np.sign(beta_only.beta[2:4]), np.sign(of_beta[2:4]))
-    np.testing.assert_array_equal(beta_only.theta, state.theta)
-
-    assert not with_rates(state, large, large).revive()
 
 
 def test_no_start_ends_higher_than_the_one_returned():
