@@ -1,5 +1,6 @@
 """FINDINGS.md against the rows: each number that comes from stored rows, in its sentence."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from lab.known_truth.results import Results
 from lab.matrix import rows
 from lab.matrix.declared import AGAIN, EXACT, FLAT, OWN_SETTINGS, PAPERS
 from lab.matrix.pages import RIGHT_WIDTH, held
-from lab.papers import authors, compared, jcfo_grid
+from lab.papers import authors, compared
 from lab.papers.compared import CLEAR
 from lab.papers.pages import signed
 
@@ -59,11 +60,38 @@ def difference(paper, data, first, second):
     return signed(mine["log_score"], mine["log_score_error"], 2)
 
 
-def of_picture():
+def dots():
+    """The dots of each panel, by model and data."""
     frame = patients.stored()
-    off = (frame["paper"] - frame["exact"]).abs().groupby(frame["model"]).mean()
-    *first, last = (f"{off[panel.name]:.2f}" for panel in patients.PANELS)
-    yield f"The four are off by {', '.join(first)} and {last} on average"
+    return {(p.name, p.data): (p, patients.of_panel(frame, p)) for p in patients.PANELS}
+
+
+def of_picture():
+    found = {
+        name: [(patients.off(rows, "own"), patients.wrong_and_sure(rows, kind).sum()) for kind in
+               ("own", "exact")]
+        for name, (_, rows) in dots().items()
+    }  # fmt: skip
+    (colon, exact), (golub, of_golub) = (found["PFCVM", data] for data in ("colon", "golub"))
+    yield (
+        f"PFCVM is off by {colon[0]:.2f} on colon and {golub[0]:.2f} on golub, and wrong and sure "
+        f"of {colon[1]} and {golub[1]} patients (exact: {exact[1]} and {of_golub[1]})"
+    )
+    dense, l1 = (sure_of_the_wrong("pfcvm-6/colon", row) for row in ("exact-dense", "l1_logistic"))
+    yield f"under our dense prior is wrong and sure of {dense} on colon, L1 of {l1}."
+    own, exact = found["JCFO", "colon"]
+    yield f"is off by {own[0]:.2f}, and wrong and sure of {own[1]} patients (exact: {exact[1]})"
+
+
+def sure_of_the_wrong(place, label):
+    """How many rows left out a row of the tables gives a tenth or less of P for their label."""
+    frame = folds(place)
+    p = np.exp(frame[frame["row"] == f"{place}/{label}"]["log_score"])
+    return int((p <= 1.0 - patients.SURE).sum())
+
+
+def folds(place):
+    return pd.read_csv(patients.FOLDS / f"{place.replace('/', '_')}.csv", low_memory=False)
 
 
 def of_exact():
@@ -97,26 +125,22 @@ def of_own_settings():
         ]
         has = colon.replace(" of colon", " of colon right")
         yield f"has {has} (printed {said[0]}) and {golub} (printed {said[1]})."
-    grid = tables.read(jcfo_grid.STORED).groupby("grid")["accuracy"].mean() * 100
-    change = f"{grid['open'] - grid['five']:+.1f} points"
-    yield f"changes accuracy by {change}: {grid['five']:.1f} to {grid['open']:.1f} %"
     (masks, gap) = next((near, gap) for name, near, gap in within() if name == "FSKLR")
     yield f"is within on {masks.sum()} of {len(masks)} tables"
     assert (gap[~masks] > 0.0).all()
     yield f"above the print on the other {(~masks).sum()}"
     small = [
-        tuple(value(f"fsklr-3/{data}/fsklr-whole-{a}", x) for x in ("f1", "samples"))
+        value(f"fsklr-3/{data}/fsklr-whole-{a}", "samples")
         for data in ("sonar", "heart")
         for a in ("0.5", "0.01")
     ]
-    assert {samples for _, samples in small} == {100.0}
-    yield f"F1 is {ends([f1 for f1, _ in small], '.1f')}."
+    assert set(small) == {100.0}
+    yield "with 0.5 and 0.01 it still keeps every sample of sonar and heart."
 
 
 def of_the_authors_program():
     frame = tables.read(authors.STORED)
     theirs = frame[frame["by"] == authors.THEIRS].set_index(["data", "fold"])
-    ours = frame[frame["by"] == authors.OURS].set_index(["data", "fold"]).loc[theirs.index]
     example = theirs.loc[authors.EXAMPLE].iloc[0]
     kept = f"{example['features']} of {example['of_features']} features"
     right = f"{example['right']} of {example['test']} test rows right"
@@ -133,8 +157,6 @@ def of_the_authors_program():
     few = ends(colon[~ended]["features"], ".0f", " or ")
     yield f"In {(~ended).sum()} of {len(colon)} folds {few} of 2000 genes are left."
     yield "it stops with {} and {}".format(*sorted(colon[ended]["features"]))
-    alike = theirs[["iterations", "vectors", "right"]] == ours[["iterations", "vectors", "right"]]
-    yield f"ends alike on {alike.all(axis=1).sum()} of {len(alike)} runs"
 
 
 def of_table():
@@ -156,63 +178,71 @@ def of_table():
         yield f"| {' | '.join(cells)} |"
 
 
+def of_medians():
+    """What the table comes to, in the page's sentence."""
+    row = [said.split(" | ") for said in of_table()]
+    off = [cells[4].split()[0] for cells in row]
+    yield f"PFCVM's algorithm is off by {off[0]} in the median and RFVM's by {off[2]};"
+    yield f"one answer for all patients is by {row[0][2]} and {row[2][2]}."
+    yield f"they are off by {off[1]} and {off[3]}, and FS-SKLR's, under its own, by {off[4]}."
+
+
 def of_algorithms():
-    gammas = pd.read_csv(LAB / "paper_check" / "jcfo_gammas.csv", comment="#")
-    prior = (gammas["prior"] * gammas["folds"]).sum() / gammas["folds"].sum()
-    kept, active = (value(f"jcfo-1/colon/{x}", "features") for x in ("jcfo-one", "exact-chosen"))
-    yield f"keeps {kept:.3g} of colon's 50 prefiltered genes"
-    yield f"the posterior has {active:.3g} active, its prior {prior:.3g}"
-    yield f"Exact minus algorithm is {difference('JCFO', 'colon', 'exact-chosen', 'jcfo-one')} in"
+    yield f"exact minus algorithm is {difference('JCFO', 'colon', 'exact-chosen', 'jcfo-one')} in"
     own, *others = (cell(name, SPARSE)["p_off"] for name in (OWN_SETTINGS, "ADVI", "Laplace"))
-    yield f"On all {len(own)} gene sets they are nearer"
     assert (own.to_numpy() < np.minimum(*(x.to_numpy() for x in others))).all()
-    yield f"off by {ends(own)}, against {ends(others[0])} and {ends(others[1])}."
-    width = cell(OWN_SETTINGS, SPARSE).groupby("model")["eta_width"]
-    wide, narrow = (ends(width.get_group(x), y) for x, y in (("pfcvm", ".0f"), ("rfvm", ".2f")))
-    yield f"intervals of eta are {wide} (PFCVM) and {narrow} (RFVM) times"
+    yield "On genes PFCVM and RFVM at their own settings are nearer to the sparse posterior than"
     fits = KNOWN[KNOWN["cell"].isin((PAPERS, "ADVI", "Laplace")) & KNOWN["p_off"].notna()]
     right = fits["near"] & fits["eta_width"].between(*RIGHT_WIDTH)
-    yield f"Of {len(fits)} fits under the same prior {fits['near'].sum()} are within 0.02"
+    yield f"of {len(fits)} fits under the same prior {fits['near'].sum()} are within 0.02"
     yield f"{right.sum()} of these are right in width too"
 
 
 def of_predictions():
     same = pd.concat([pairs(name, *paper.same) for name, paper in compared.PAPERS.items()])
     l1 = pd.concat([pairs(name, p.exact, "l1_logistic") for name, p in compared.PAPERS.items()])
-    better, worse = clear(same, "log_score", 1), clear(same, "log_score", -1)
-    yield f"a clearly better log score on {better} of {len(same)} tables"
-    yield f"a clearly worse one on {worse}."
-    golub = l1[l1["data"].isin(("golub", "leukemia_discrete", "allaml"))]
-    counts = [clear(l1, "log_score", 1), len(l1), clear(l1, "log_score", -1)]
-    yield "clearly better on {} of {} tables and clearly worse on {}, of which".format(*counts)
-    yield f"of which {clear(golub, 'log_score', -1)} are the same 72 patients"
+    for frame, sign, form in (
+        (same, 1, "a clearly better log score on {} of {} tables ({} of {} sets of subjects)"),
+        (l1, -1, "of {1} tables and clearly worse on {0} ({2} of {3} sets of subjects)"),
+    ):
+        yield form.format(clear(frame, "log_score", sign), len(frame), *subjects(frame, sign))
+    yield f"a clearly worse one on {clear(same, 'log_score', -1)}."
+    yield f"clearly better on {clear(l1, 'log_score', 1)} of {len(l1)} tables"
     printed = ends(pairs("RFVM", "exact", "rfvm_vb-elbo")["log_score"], "+.2f")
+    yield f"ahead of its algorithm by {printed} in log score"
     colon, golub = (difference("PFCVM", x, "exact", "pfcvm_lp") for x in ("colon", "golub"))
-    yield f"ahead by {printed} for RFVM and {colon} for PFCVM on colon, and behind on golub"
-    yield f"golub ({golub})."
+    yield f"is ahead on colon ({colon}), and behind on golub ({golub})"
+
+
+def subjects(frame, sign):
+    """How many sets of subjects have a clear table, and how many there are: each counts once."""
+    same = {"colon_discrete": "colon", "leukemia_discrete": "golub", "allaml": "golub"}
+    which = frame["data"].replace(same)
+    found = sign * frame["log_score"] > CLEAR * frame["log_score_error"]
+    return which[found].nunique(), which.nunique()
 
 
 def of_advice():
     fits = kept_rows.read(known_truth.FITS)
     truth, horseshoe = Results(fits, known_truth.METHODS), "horseshoe, exact"
     kept = truth.converged([horseshoe])
-    power = truth.mean(horseshoe, "power_20")
-    yield f"finds {100 * power.value:.1f} ± {100 * power.error:.1f} % of the active features"
-    yield f"{of_truth.signed(truth.more(horseshoe, 'L1', 'power_20'), 'power_20')} points over L1"
-    converged = truth.more(horseshoe, "L1", "power_20", kept)
-    yield f"{of_truth.signed(converged, 'power_20')} where it converged"
-    yield f"({kept.sum()} of {truth.sets} sets)"
-    for method, said in (("pfcvm, exact", "by exact PFCVM"), (horseshoe, "by the horseshoe")):
-        false, promised = truth.false(method, "half"), 100 * truth.expected(method, "half")
+    yield f"where it converged ({kept.sum()} of {truth.sets} sets)"
+    power = truth.mean(horseshoe, "power_20", kept)
+    more = of_truth.signed(truth.more(horseshoe, "L1", "power_20", kept), "power_20")
+    share = f"{100 * power.value:.1f} ± {100 * power.error:.1f} %"
+    yield f"it finds {share} of the active features: {more} points over L1"
+    for method, said in (
+        ("pfcvm, exact", "are false by exact PFCVM"),
+        (horseshoe, "by the horseshoe"),
+    ):
+        kept = truth.converged([method])
+        false, promised = (truth.false(method, "half", kept), truth.expected(method, "half", kept))
         share = f"{100 * false.value:.1f} ± {100 * false.error:.1f} %"
-        yield f"{share}{' are false' * (method != horseshoe)} {said} (promised {promised:.1f})"
-    exact = [row for row in fits if row["method"] in of_truth.EXACT]
-    ended = sum(row["status"] == "not_converged" for row in exact)
-    yield f"{ended} of {len(exact)} fits had not converged"
+        yield f"{share} {said} (promised {100 * promised:.1f})"
 
 
 PARTS = (
-    of_own_settings, of_the_authors_program, of_picture, of_exact, of_table, of_algorithms,
+    of_own_settings, of_the_authors_program, of_picture, of_exact, of_medians, of_algorithms,
     of_predictions, of_advice,
 )  # fmt: skip
 
@@ -233,27 +263,34 @@ def test_the_talk_has_the_same_table_and_distances():
     states = cell(PAPERS, KNOWN["model"].isin(("fsklr", "sklr")))["p_draw"]
     assert f"one single draw from the posterior: {ends(states)}" in talk
     assert f"two runs of the exact sampler: {cell(AGAIN)['p_off'].max():.4f} at most" in talk
+    _, colon = dots()["PFCVM", "colon"]
+    sure = [patients.wrong_and_sure(colon, kind).sum() for kind in ("own", "exact")]
+    more = [sure_of_the_wrong("pfcvm-6/colon", x) for x in ("exact-dense", "l1_logistic")]
+    counts = "as printed {}, exact posterior {} under the sparse prior, {} under the dense, L1 {}."
+    assert counts.format(*sure, *more) in talk
+    for said in of_advice():
+        if "horseshoe)" not in said and "by the horseshoe" not in said:
+            numbers = re.findall(r"[+-]?\d[\d.]*(?: ± [\d.]+)?(?: of \d+)?", said)
+            assert all(number.rstrip(".") in talk for number in numbers), said
 
 
-def test_the_dots_of_the_picture_are_those_of_the_matrix():
-    frame = patients.stored()
-    assert not patients.missing()
-    for panel in (p for p in patients.PANELS if p.block):
-        mine = frame[frame["model"] == panel.name]
-        fit = cell(PAPERS, KNOWN["block"] == panel.block).iloc[0]
-        off = (mine["paper"] - mine["exact"]).abs().mean()
-        assert (len(mine), off) == (fit["N"], pytest.approx(fit["p_off"], abs=0.01))
+def test_the_dots_of_the_picture_are_those_of_the_tables():
+    """Each of their three rows has the log score of the papers' tables, and so every patient."""
+    for (_, data), (panel, mine) in dots().items():
+        assert len(mine) == {"colon": 62, "golub": 72}[data]
+        for kind in ("exact", *patients.KINDS):
+            label = getattr(panel, kind)
+            of_label = np.where(mine["y"] == 1, mine[kind], 1.0 - mine[kind])
+            stored = folds(f"{panel.table}/{data}").query("row == @place", local_dict={
+                "place": f"{panel.table}/{data}/{label}"
+            }).sort_values("fold")["log_score"]  # fmt: skip
+            assert of_label == pytest.approx(np.exp(stored), abs=1e-4)
+            mean = value(f"{panel.table}/{data}/{label}", "log_score")
+            assert stored.mean() == pytest.approx(mean, abs=1e-4)
 
 
-def test_what_is_said_of_the_dots():
-    """The titles of the panels; the first three posteriors put every row into its class."""
-    dots = dict(iter(patients.stored().groupby("model")))
-    assert np.ptp(dots["PFCVM"]["paper"]) < 0.1
-    assert np.ptp(dots["RFVM"]["paper"]) < 0.02
-    unsure = (dots["JCFO"][["exact", "paper"]] - 0.5).abs()
-    assert (unsure["paper"] < unsure["exact"]).mean() > 0.75
-    masks = dots["FS-SKLR"]
-    assert masks[["exact", "paper"]].corr().iloc[0, 1] > 0.95
-    assert (masks["paper"] - masks["exact"]).abs().max() > 0.2
-    wrong = {name: ((mine["exact"] > 0.5) != mine["y"]).sum() for name, mine in dots.items()}
-    assert [name for name, count in wrong.items() if count] == ["FS-SKLR"]
+def test_under_the_sparse_prior_pfcvm_has_one_answer_for_every_patient():
+    for (name, _), (_, mine) in dots().items():
+        spread = np.ptp(mine["same"])
+        assert (spread < 0.05) == (name == "PFCVM")
+        assert np.ptp(mine["exact"]) > 0.8
