@@ -13,6 +13,7 @@ from .numerals import (
     PLAIN,
     Marks,
     are_boolean,
+    are_codes,
     decided,
     is_missing,
     kinds,
@@ -32,6 +33,7 @@ _DATE = re.compile(
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
 )
 _SHORT_DATE = re.compile(rf"\d{{1,2}}[-. /]{_MONTH}|{_MONTH}[-. /]\d{{1,2}}", re.IGNORECASE)
+_SERIAL = re.compile(r"\d(\.\d+)?E\+?\d+|[34]\d{4}", re.IGNORECASE)
 _ID = {"nr", "no", "index", "row", "key"}
 _PERSON = {
     "id", "ids", "sample", "patient", "patients", "subject", "subjects", "participant", "proband",
@@ -40,6 +42,8 @@ _PERSON = {
 }  # fmt: skip
 """Last words of the names of columns that number the rows, or name a patient."""
 _CODE = re.compile(r"[A-Za-z]{0,4}[-_ ]?\d+")
+_EXACT = 2.0**53
+"""Whole numbers above are not all stored exactly: ids rather than measurements."""
 MANY_CODES = 8
 """Levels such as P01, P02, ... from which on a repeated one may be a patient."""
 
@@ -102,12 +106,16 @@ def written(
         As for `numerals.decided`.
     """
     words, own = {}, {}
+    codes = set()
     evidence = set[str]()
     for name, cells in _cells(frame, na):
         plain = decimal is None and plain_numbers(cells) is not None
         named = {str(cell) for cell in cells if isinstance(cell, str | bool | np.bool_)}
         if not plain:
             named = {word for word in named if not is_missing(word)}
+        if decimal is None and are_codes(named):
+            codes.add(str(name))
+            continue
         found = kinds(named, plain or None)
         evidence |= found
         if not plain or found != {"point"}:  # nearly all columns are `PLAIN`
@@ -117,7 +125,7 @@ def written(
         how = marks[name]
         if how is None or any(np.isnan(number(word, how)) for word in words[name]):
             marks[name] = Marks(text=True)
-    return marks
+    return marks | dict.fromkeys(codes, Marks(text=True))
 
 
 def _cells(frame: pd.DataFrame, na: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
@@ -233,6 +241,7 @@ def profile(
     whole = [k for k in called if _is_whole(array[:, k])]
     named = {k for k in whole if _last(stored.columns[k]) in _PERSON}
     apart = {k for k in whole if len(np.unique(array[:, k])) == len(array)}
+    apart |= set(np.flatnonzero(np.isfinite(high) & (high > _EXACT)).tolist())
     seen = pd.DataFrame(
         {
             "kind": np.where(absent.all(axis=0), "empty", "numbers"),
@@ -292,9 +301,14 @@ def _is_whole(array: np.ndarray) -> bool:
     return bool(len(there) > 2 and len(np.unique(there)) > 2 and (there == np.round(there)).all())
 
 
-def is_date(name: str) -> bool:
-    """Whether a name is a date, as spreadsheets make of the genes MARCH1 and SEPT2."""
-    return bool(_DATE.fullmatch(name) or _SHORT_DATE.fullmatch(name))
+def spoilt(names: Sequence[str]) -> list[str]:
+    """Return names that a spreadsheet may have made of genes: dates (MARCH1, SEPT2) and numbers.
+
+    A number is such a name where most others are words: a date as 44256, a clone as 2.31E+13.
+    """
+    words = 2 * sum(np.isfinite(number(name)) for name in names) < len(names)
+    forms = [_DATE, _SHORT_DATE, *([_SERIAL] if words else [])]
+    return [name for name in names if any(form.fullmatch(name) for form in forms)]
 
 
 def in_order(words: Iterable[str]) -> list[str]:

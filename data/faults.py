@@ -18,17 +18,18 @@ import pandas as pd
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows
-from .columns import in_order, is_date, levels, listed, numbers, profile
+from .columns import in_order, listed, numbers, profile, spoilt
 from .missing import told
-from .numerals import Marks, is_missing, number
+from .numerals import Marks, are_codes, is_missing, number
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
+FEW = 20
+"""Rows below which nothing is said of what may have come about by chance."""
 MANY_LEVELS = 20
 """Levels above which it is a question what a text column is."""
 MANY_WORDS = 5
 """Words above which a column of numbers and words is not read as numbers with missing values."""
-LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
 NOTHING = {"?", "-", "--", ".", "*", "missing", "unknown", "unk", "nd", "n.d.", "not done", "x"}
 """Words that stand for nothing in a column of numbers, beside `numerals.MISSING`."""
 _SHOWN = 12  # columns in a fault
@@ -172,6 +173,8 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Fault]:
         _text,
         _constant,
         _equal,
+        _order,
+        _outcome,
     )
     return [found for part in parts for found in part(rows, seen, cleaning)]
 
@@ -210,6 +213,11 @@ def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Faul
     bare = [line for line in rows.left_out if line.endswith("without a label")]
     said = f" Rows left out: {bare[0]}." if bare else ""
     shown = listed([f"{word} ({n})" for word, n in counts.items()]) or "none"
+    if bare and 2 * int(bare[0].split()[0]) > rows.shape[0]:
+        many = (
+            "More than half of the rows have no label. A spreadsheet's merged cells are one value"
+        )
+        yield Fault("unlabelled", f"{many}, and empty below: fill the column.", False)
     if len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1):
         if said:
             yield Fault("labels", f"{shown}.{said}", False)
@@ -241,16 +249,15 @@ def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fa
 
 
 def _names(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
-    """Names that are dates: spreadsheets make them of MARCH1 and SEPT2."""
-    dates = [str(n) for n in seen.index if is_date(str(n)) and str(n) not in cleaning.measured]
-    if dates:
+    """Names that are dates or numbers: spreadsheets make them of genes."""
+    odd = [n for n in spoilt(list(map(str, seen.index))) if n not in cleaning.measured]
+    if odd:
         said = (
-            f"{_columns(dates)} with a date for a name: {listed(dates, _SHOWN)}. Spreadsheets make "
-            "dates of genes (MARCH1, SEPT2): write the genes' names into the file."
+            f"{_columns(odd)} with a date or a number for a name: {listed(odd, _SHOWN)}. "
+            "Spreadsheets make them of genes (MARCH1, SEPT2): write the genes' names into the file."
         )
-        yield Fault(
-            "names", said, True, {}, [({"measured": dates}, "(they are dates)"), _drop(dates)]
-        )
+        answers = [({"measured": odd}, "(these are the names)"), _drop(odd)]
+        yield Fault("names", said, True, {}, answers)
 
 
 def _unclear(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -374,6 +381,8 @@ def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]
     if (len(text) or len(ids)) and cleaning.encode is None:
         shown = _told(text) if len(text) else _columns(ids)
         said = f"{shown}. Remedy: make each level a column of 0 and 1."
+        if any(are_codes(words) for words in text):
+            said += " Codes such as 007 or 8E2 are text; decimal='.' (--decimal .) reads numbers."
         yield Fault("text", said, True, {"encode": "onehot"})
 
 
@@ -453,21 +462,32 @@ def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault
         yield Fault("equal", f"{said}. Copies share one effect (drop).", False)
 
 
-# --- the label column -----------------------------------------------------------------------------
+def _order(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Columns that number the rows: where these are sorted by outcome, they predict it."""
+    array = rows.features[seen.index[seen["kind"] == "numbers"]]
+    rising = array.columns[(array.diff().iloc[1:] == 1.0).all() & (len(array) >= FEW)]
+    running = [str(n) for n in rising if n not in cleaning.measured and not seen["numbered"][n]]
+    if running:
+        said = f"{_columns(running)} that may number the rows: {listed(running, _SHOWN)}."
+        yield Fault("order", f"{said} If that is no measurement, leave it out (drop).", False)
 
 
-def label_columns(frame: pd.DataFrame) -> dict[str, list[str]]:
-    """Return the columns with two to ten different values, the most likely labels first."""
-    found = {}
-    for name, values in frame.items():
-        # most columns of a wide table have many values: the first ones show it
-        if len(set(map(str, values.dropna().tolist()[: 10 * MANY_LABELS]))) <= MANY_LABELS:
-            words = levels(values)
-            if 2 <= len(words) <= MANY_LABELS and len(words) < values.notna().sum():
-                found[str(name)] = words
-    last = {name: -at for at, name in enumerate(found)}
-
-    def rank(name: str) -> tuple[bool, bool, int]:  # by its name, then of few labels, then the last
-        return name.casefold() not in LABELS, len(found[name]) > 3, last[name]
-
-    return {name: found[name] for name in sorted(found, key=rank)}
+def _outcome(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Columns that say what the labels say, by their levels or by where values are missing."""
+    sizes = rows.labels.value_counts()
+    if len(sizes) < 2 or sizes.min() < FEW / 4:
+        return
+    floats = rows.features.select_dtypes("float64")
+    absent = rows.features.isna().groupby(rows.labels).mean()
+    by = floats.groupby(rows.labels)
+    same = (by.min() == by.max()).all() & ~seen["constant"].astype(bool)[floats.columns]
+    told = dict.fromkeys(map(str, floats.columns[same]), "its values")
+    for name in seen.index[seen["kind"].isin(["text", "dates"])]:
+        pairs = set(zip(rows.features[name].astype(str), rows.labels, strict=True))
+        if len(pairs) == len({word for word, _ in pairs}) <= MANY_LABELS:
+            told[str(name)] = "its words"
+    some = absent.isin([0.0, 1.0]).all() & (absent.min() < absent.max())
+    told |= dict.fromkeys(map(str, absent.columns[some]), "where it is missing")
+    if told:
+        said = _told(pd.Series(told), " from which the labels follow in every row")
+        yield Fault("outcome", f"{said}. If they are known only afterwards: drop.", False)

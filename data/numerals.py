@@ -32,6 +32,7 @@ _FORMS = {
     "decimal point": r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?",
     "decimal comma": r"(\d+,?\d*|,\d+)(e[+-]?\d+)?",
 }
+_CODE = re.compile(r"0\d+|\d{16,}|\d+E\d+", re.I)
 _KINDS = {name: re.compile(_SIGN + f"({form})", re.I) for name, form in _FORMS.items()}
 _READ = {
     mark: re.compile(
@@ -147,6 +148,12 @@ def _kind(word: str) -> str:
 def is_missing(word: object) -> bool:
     """Whether a word stands for a missing value where a number is expected."""
     return isinstance(word, str) and word.casefold() in MISSING
+
+
+def are_codes(words: Collection[str]) -> bool:
+    """Whether whole numbers are codes by how they are written, such as 007, 8E2, or 20 digits."""
+    found = [_CODE.fullmatch(word) for word in words]
+    return any(found) and all(code or w.isdecimal() for w, code in zip(words, found, strict=True))
 
 
 def are_boolean(words: Collection[str]) -> bool:

@@ -397,6 +397,12 @@ def _name_rows(fields: Sequence[str]) -> bool:
 def _named(records: list[list[Any]], how: Reading, path: Path, sep: str | None) -> pd.DataFrame:
     """Return records as a frame; refuse a header that may be a row, and columns without a name."""
     header, rows = [str(name).strip() for name in records[0]], records[1:]
+    again = next((k for k, row in enumerate(rows) if [str(c).strip() for c in row] == header), None)
+    if again is not None:
+        raise InputError(
+            f"{path}: row {again + 1} after the header repeats the header, as where two files are "
+            "put one after the other. Delete it."
+        )
     if how.header is False:
         header, rows = [f"x{k + 1}" for k in range(len(header))], records
     elif how.header is None and _is_row(header, rows):

@@ -12,8 +12,8 @@ from ardvark.common.validate import InputError, logger, named, nearest
 
 from .cleaned import Table, encoder_of
 from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names
-from .columns import in_order, listed, numbers, profile, texts, tidied
-from .faults import TableError, examine, label_columns
+from .columns import in_order, levels, listed, numbers, profile, texts, tidied
+from .faults import MANY_LABELS, TableError, examine
 from .reading import Reading, Sheet, opened, stem
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
 """A first column of such a name, in any case, holds row names if its entries all differ."""
+LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
 
 
 def table(
@@ -201,10 +202,27 @@ def table(
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
     for found in faults:
-        if found.heading in ("codes", "equal"):
+        if found.heading not in ("labels", "constant"):
             logger.warning("%s", found.text)
     usual = "data" if isinstance(source, pd.DataFrame) else stem(source)
     return _table(rows, cleaning, name or usual, dataclasses.replace(reading, labels=None))
+
+
+def label_columns(frame: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the columns with two to ten different values, the most likely labels first."""
+    found = {}
+    for name, values in frame.items():
+        # most columns of a wide table have many values: the first ones show it
+        if len(set(map(str, values.dropna().tolist()[: 10 * MANY_LABELS]))) <= MANY_LABELS:
+            words = levels(values)
+            if 2 <= len(words) <= MANY_LABELS and len(words) < values.notna().sum():
+                found[str(name)] = words
+    last = {name: -at for at, name in enumerate(found)}
+
+    def rank(name: str) -> tuple[bool, bool, int]:  # by its name, then of few labels, then the last
+        return name.casefold() not in LABELS, len(found[name]) > 3, last[name]
+
+    return {name: found[name] for name in sorted(found, key=rank)}
 
 
 # --- the steps ------------------------------------------------------------------------------------

@@ -20,9 +20,12 @@ from ardvark.models.always import compared
 from ardvark.models.arguments import as_dataset
 
 from ..methods import registry
+from ..samplers.exact.measured import likely_folds
 from ..samplers.exact.method import IN_A_FOLD
+from ..samplers.exact.rule import pick
 from ..target.backend import FitFailed
 from ..target.sampling import Sampling
+from ..target.target import Target
 from .candidates import Given, Row, Zoo
 from .candidates import candidates as made_of
 from .choice import Choice
@@ -120,14 +123,23 @@ def choose(
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     own = {**(IN_A_FOLD if method.casefold() == "exact" else {}), **options}
     asked = made_of(candidates, always)
+    whole_ones = []
     for name, candidate in asked.items():
         if isinstance(candidate, Zoo):  # what is wrong with it is said before anything runs
-            plan = registry.prepare(method, candidate.problem(dataset), own, sampling)
+            whole_ones.append(candidate.problem(dataset))
+            plan = registry.prepare(method, whole_ones[-1], own, sampling)
             asked[name] = replace(candidate, plan=plan.on(processes))
     held = partitions(dataset.y, folds, repeats, random_seed, dataset.groups)
     folder = None if out is None else Path(out)
     refits = Refits(dataset, asked, held, random_seed, folder)
     keys = list(product(range(len(held)), asked))
+    if whole_ones and method.casefold() == "exact":
+        ess = float(own["ess"]) / registry.BACKENDS["exact"].Options().ess
+        at_once = processes if isinstance(processes, int) else 1
+        samplers = [(problem, pick(Target(problem)).name) for problem in whole_ones]
+        time = likely_folds(samplers, len(held) / at_once, ess)
+        fits = len(samplers) * len(held)
+        logger.info("choose: %d fits of models%s", fits, time and f", which {time}")
     stage = Reporter(f"choose on {dataset.name}", progressbar).stage("fits", total=len(keys))
     with nullcontext() if folder is None else one_writer(folder):
         rows = refits.run([(name, fold) for fold, name in keys], processes, stage)

@@ -202,7 +202,7 @@ def test_a_number_of_the_rows_is_asked_about():
 
 def test_a_gene_that_became_a_date_is_asked_about(file):
     path = file(joined(X1, X1[::-1], LABELS, names=["2-Sep", "marker 1", "status"]))
-    refused(path, "with a date for a name: 2-Sep", "measured=['2-Sep']")
+    refused(path, "with a date or a number for a name: 2-Sep", "measured=['2-Sep']")
     assert av.table(path, "status", measured=["2-Sep"]).D == 2
 
 
@@ -313,6 +313,77 @@ def test_files_are_known_by_their_names(file):
     assert stem("a/study.2024.csv") == "study.2024"
     text = joined(X1, LABELS, names=["a", "status"])
     assert av.table(file(gzip.compress(text.encode()), "v.txt.gz"), "status").name == "v"
+
+
+# --- what is no measurement, and predicts -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["02139", "10001", "00501"], ["8E2", "1E5", "3e1"], [str(10**17 * k) for k in (1, 2, 3)]],
+)
+def test_numbers_written_as_codes_are_words(file, words):
+    path = file(joined(X1, words * (N // 3), LABELS, names=["a", "code", "status"]))
+    refused(path, "code (", "Remedy: make each level a column", "decimal='.'")
+    levels = av.table(path, "status", encode="onehot")
+    assert set(levels.feature_names) == {"a", *(f"code={word}" for word in words)}
+    assert levels.clean(path).to_numpy().tolist() == levels.X.tolist()
+    numbers = av.table(path, "status", decimal=".", measured=["code"])
+    np.testing.assert_array_equal(numbers.X[:3, 1], [float(word) for word in words])
+
+
+def test_a_whole_number_that_is_not_stored_exactly_is_an_id():
+    frame = pd.DataFrame({"a": X1, "deal": [2**60 + k // 2 for k in range(N)], "status": LABELS})
+    refused(frame, "1 column with another entry in every row: deal")
+
+
+def test_a_gene_that_became_a_number_is_asked_about():
+    frame = pd.DataFrame({"TP53": X1, "ABL1": X1, "44256": X1, "KIT": X1, "2.31E+13": X1}).assign(
+        status=LABELS
+    )
+    refused(frame, "2 columns with a date or a number for a name: 44256, 2.31E+13")
+    numbered = frame.set_axis([*map(str, range(44250, 44255)), "status"], axis=1)
+    assert av.table(numbered, "status").D == 5  # all are numbers: so are they called
+
+
+def test_a_header_in_the_middle_is_named(file):
+    text = joined(X1, LABELS, names=["a", "status"])
+    refused(file(text + text), "row 13 after the header repeats the header")
+
+
+def said(frame, caplog, **given):
+    caplog.clear()
+    data = av.table(frame, "status", encode="onehot", impute="median", **given)
+    return data, " ".join(caplog.text.split())
+
+
+def test_what_only_the_outcome_can_have_made_is_told(caplog):
+    """A column that says what the labels say, or number the rows, stays, and is named."""
+    values = rng(0).normal(size=(24, 2))
+    frame = pd.DataFrame(values, columns=["a", "dose"])
+    frame["status"] = ["ill", "well"] * 10 + ["well"] * 4
+    _, text = said(frame, caplog)
+    assert text == ""
+    ill = frame["status"] == "ill"
+    telling = frame.assign(alive=np.where(ill, "no", "yes"), code=np.where(ill, 1, 0))
+    data, text = said(telling.assign(dose=frame["dose"].where(ill)), caplog)
+    assert "code (its values), alive (its words), dose (where it is missing)" in text
+    assert data.D == 4
+    for row, other in ((0, 1), (23, 0)):  # one row that breaks the rule
+        broken = telling.copy()
+        broken.loc[row, ["alive", "code"]] = broken.loc[other, ["alive", "code"]]
+        assert "labels follow" not in said(broken, caplog)[1]
+    data, text = said(frame.assign(old=range(3, 27)), caplog)
+    assert "1 column that may number the rows: old" in text
+    assert data.D == 3
+    assert "number the rows" not in said(frame.assign(old=[*range(23), 25]), caplog)[1]
+    assert said(frame.assign(old=range(3, 27)), caplog, measured=["old"])[1] == ""
+
+
+def test_labels_of_merged_cells_are_told(caplog):
+    frame = pd.DataFrame({"a": X1, "status": [*LABELS[:5], *[None] * 7]})
+    assert "More than half of the rows have no label" in said(frame, caplog)[1]
+    assert said(frame.assign(status=[*LABELS[:6], *[None] * 6]), caplog)[1] == ""
 
 
 # --- new rows -------------------------------------------------------------------------------------

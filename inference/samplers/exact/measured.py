@@ -6,6 +6,7 @@ Every row is of a fixed scale, or of the horseshoe's: what a learned `scale` tak
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -81,30 +82,67 @@ def nearest(problem: Problem, sampler: str) -> Measured | None:
     return min(near, key=lambda row: row.far(N, D), default=None)
 
 
-NEAR, OTHER = 3.0, 10.0
-"""How far a time may be off either way, as a factor: foretold from a problem of the same model,
-kernel and sampler within a factor of four in size; from any other one by this sampler."""
+ALIKE, NEAR, OTHER = 2.0, 3.0, 10.0
+"""How far a time may be off either way, as a factor. It is foretold from a problem of the same
+model, kernel and sampler with sizes within a factor of one and a half, or of four; or from any
+other one by this sampler. Of the eight pairs of alike rows in the table six are within two, and all
+within three."""
+_ALIKE = math.log(1.5)
 COMPILING = 20.0
 """Seconds that models and their functions take to make, at most, beside sampling."""
 
 
-def likely(problem: Problem, sampler: str) -> str:
-    """Return how long `exact` may take, as a range in words; "" if this sampler was not measured.
+def span(problem: Problem, sampler: str) -> tuple[float, float, Measured] | None:
+    """Return how long `exact` may take, from and to (seconds), and the row that says so.
 
     Time is taken to grow with the number of cells of X. A learned scale, another model or another
-    kernel is foretold from what is there, with a wide range.
+    kernel is foretold from what is there, with a wide range. None: this sampler was not measured.
     """
     N, D = problem.X.shape
-    row, factor = nearest(problem, sampler), NEAR
-    if row is None:
+    row = nearest(problem, sampler)
+    if row is not None:
+        factor = ALIKE if row.far(N, D) <= _ALIKE else NEAR
+    else:
         mine = [row for row in table() if row.sampler == sampler]
         if not mine:
-            return ""
+            return None
         same = [row for row in mine if row.model == problem.spec.name]
         row, factor = min(same or mine, key=lambda row: row.far(N, D)), OTHER
     seconds = row.seconds * N * D / (row.N * row.D)
-    low, high = _in_words(seconds / factor), _in_words(seconds * factor + COMPILING)
-    return f"may take {low} to {high} on two cores, foretold from {row.model} on {row.text()}"
+    return seconds / factor, seconds * factor, row
+
+
+def likely(problem: Problem, sampler: str) -> str:
+    """Return how long `exact` may take, as a range in words; "" if that was not measured."""
+    found = span(problem, sampler)
+    if found is None:
+        return ""
+    low, high, row = found
+    times = f"{_in_words(low)} to {_in_words(high + COMPILING)}"
+    return f"may take {times} on two cores, foretold from {row.model} on {row.text()}"
+
+
+def likely_folds(problems: Sequence[tuple[Problem, str]], folds: float, share: float) -> str:
+    """Return how long fits of several problems without each of some folds may take, in words.
+
+    Parameters
+    ----------
+    problems : sequence of (Problem, str)
+        Of all rows, and the sampler of each.
+    folds : float
+        How many fits of each follow one another.
+    share : float
+        The part of the draws of a whole fit that each of them needs.
+    """
+    found = [span(*own) for own in problems]
+    spans = [own for own in found if own is not None]
+    if not spans:
+        return ""
+    low = sum(own[0] for own in spans) * folds * share
+    high = sum(own[1] for own in spans) * folds * share + COMPILING * len(spans)
+    times = f"{_in_words(low)} to {_in_words(high)}"
+    rest = len(found) - len(spans)
+    return f"may take {times}" + f", and {rest} more that were not measured" * (rest > 0)
 
 
 def _in_words(seconds: float) -> str:

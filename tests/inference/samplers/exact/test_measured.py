@@ -1,5 +1,7 @@
 """What is told beforehand of the time that the exact posterior takes."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -77,10 +79,36 @@ def test_a_time_is_foretold_as_a_range():
     data = av.load("digits38")
     row = nearest(av.problem("rfvm", data), "nuts")
     text = measured.likely(av.problem("rfvm", data), "nuts")
-    low, high = row.seconds / measured.NEAR, row.seconds * measured.NEAR + measured.COMPILING
+    low, high = row.seconds / measured.ALIKE, row.seconds * measured.ALIKE + measured.COMPILING
     assert text.startswith(f"may take {low:.0f} s to {high:.0f} s on two cores, foretold from rfvm")
     few = measured.likely(av.problem("rfvm", data.take(range(119))), "nuts")  # a third of the rows
-    assert few.startswith(f"may take {low / 3:.0f} s to ")
+    assert few.startswith(f"may take {row.seconds / 3 / measured.NEAR:.0f} s to ")
     other = measured.likely(av.problem("horseshoe", data), "nuts")
     assert "foretold from" in other
     assert measured.likely(av.problem("rfvm", data), "no sampler") == ""
+
+
+def test_pairs_that_are_alike_are_within_the_range():
+    """Each row of the table foretold from each other one of its model and nearly its size."""
+    off = []
+    for one, other in product(table(), table()):
+        same = (one.model, one.kernel, one.sampler) == (other.model, other.kernel, other.sampler)
+        if same and one.data < other.data and one.far(other.N, other.D) <= np.log(1.5):
+            foretold = one.seconds * other.N * other.D / (one.N * one.D)
+            off.append(max(foretold / other.seconds, other.seconds / foretold))
+    assert len(off) >= 8
+    assert np.mean(np.array(off) > measured.ALIKE) <= 1 / 4
+    assert max(off) < measured.NEAR
+
+
+@pytest.mark.usefixtures("known")
+def test_the_time_of_folds_is_that_of_each_candidate():
+    one = (problem(62, 2000), "gibbs")  # 20 s
+    text = measured.likely_folds([one], 10.0, 0.5)
+    assert text == "may take 50 s to 4 min"  # 100 s, off by two; 20 s to compile
+    assert measured.likely_folds([one, one], 10.0, 0.5).startswith("may take 100 s to ")
+    unknown = (problem(62, 2000), "laplace")
+    assert measured.likely_folds([one, unknown], 10.0, 0.5).endswith(
+        ", and 1 more that were not measured"
+    )
+    assert measured.likely_folds([unknown], 1.0, 1.0) == ""
