@@ -56,14 +56,19 @@ def with_covariates():
 
 
 def two_forms():
-    """Return the first and the last form of every model, and those with a value for each row."""
+    """Return the first and the last form of every model, and those with a value for each row.
+
+    Every second one has covariates.
+    """
     out = []
     for name, spec in ZOO.items():
         short = in_short(spec)
         latent = [c for c in short if "latent" in c.values() or "explicit" in c.values()]
         latent = latent[:1] if name in ("jcfo", "rfvm") else []
         for choice in {str(c): c for c in (short[0], short[-1], *latent)}.values():
-            out.append(pytest.param((name, choice), id="-".join([name, *choice.values()])))
+            has = len(out) % 2 == 1
+            label = "-".join([name, *choice.values(), *(["covariates"] if has else [])])
+            out.append(pytest.param((name, choice, has), id=label))
     return out
 
 

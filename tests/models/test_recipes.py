@@ -5,23 +5,24 @@ draws where only its names and shapes matter; `pm.sample` itself is run on one f
 """
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
 
 import ardvark as av
-from tests.models.forms import every_model, make, two_forms
+from tests.models.forms import ALWAYS, every_model, make, two_forms
 from tests.support import rng, seed
 
 FAST = {"mode": "FAST_COMPILE"}
-NEW = rng(5).normal(size=(6, 4))
+NEW = rng(5).normal(size=(6, 6))
 DRAWS = 5
 
 
 @pytest.fixture(scope="module", params=two_forms())
 def problem(request):
-    name, choice = request.param
-    return make(name, choice, N=8)
+    name, choice, covariates = request.param
+    return make(name, choice, N=8, **({"D": 6, "always": ALWAYS} if covariates else {}))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,8 @@ def test_new_rows_are_given_in_the_units_of_the_table(problem, trace):
     """Eta of the new rows is that of the model's own function, and the old rows come back."""
     label = observed(problem)
     with problem.model:
-        given = problem.new_rows(NEW)
+        rows = NEW[:, : problem.data.X.shape[1]]
+        given = problem.new_rows(rows)
         old = {name: problem.model[name].get_value() for name in given["new_data"]}
         pm.set_data(**given)
         try:
@@ -85,8 +87,17 @@ def test_new_rows_are_given_in_the_units_of_the_table(problem, trace):
             pm.set_data(old, coords={"obs": problem.coords["obs"]})
     assert found[label].shape == (1, DRAWS, 6)
     assert found["obs"].values.tolist() == [*range(6)]
-    expected = problem.decision(arrays(trace["posterior"]), problem.at(NEW))
+    expected = problem.decision(arrays(trace["posterior"]), problem.at(rows))
     np.testing.assert_allclose(found["eta"], expected, rtol=1e-7, atol=1e-10)
+
+
+def test_new_rows_without_a_column_name_it():
+    """A feature, and a covariate, without which there is no prediction either."""
+    problem = make("rvm", D=6, always=ALWAYS)
+    rows = pd.DataFrame(NEW, columns=problem.data.feature_names)
+    for missing, words in (("x1", "lacks 1 feature.*'x1'"), ("x2", "always in the model: x2")):
+        with pytest.raises(av.InputError, match=words):
+            problem.new_rows(rows.drop(columns=missing))
 
 
 def test_only_latent_noise_has_a_value_for_each_row(problem):
