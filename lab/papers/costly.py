@@ -5,7 +5,6 @@ from fnmatch import fnmatch
 from lab.papers import competitors
 
 COSTLY = (
-    "rfvm-3-4/dorothea8000/*",
     "rfvm-3-4/prostate_ge/rfvm_vb*",
     "*exact*",
     "*-dense",
@@ -14,12 +13,7 @@ COSTLY = (
     "jcfo-1/*/sparse_probit*-printed",
     "fsklr-*/fsklr-literal",
     "fsklr-*/fsklr-whole*",
-    "fsklr-3/heart/*-matched",
     "fsklr-3/ionosphere/*-matched",
-    "jcfo-1/*/jcfo",
-    "fsklr-2/digits38_noisy/*-matched",
-    "fsklr-3/australian/*-matched",
-    "fsklr-3/breast_wisconsin/fsklr-matched",
     "fsklr-3/messidor/*",
     "pfcvm-1/waveform/*",
     *competitors.ASKED,

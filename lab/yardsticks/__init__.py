@@ -1,9 +1,8 @@
 """The papers' competitors, and what a person would pick today, through libraries that are kept.
 
 `registry` has them by name; `contract` says what one declares, and fits it; `penalised` has L1,
-MCP, elastic net and kernel logistic regression; `machines` SVM, forest, AdaBoost, perceptron and
-Gaussian process; `filters` mRMR, trace ratio and robust selection; `stability` and `knockoffs`
-choose features with a stated error rate; `xolon` is the RFVM paper's own baseline.
+MCP and elastic net; `stability` and `knockoffs` choose features with a stated error rate; `xolon`
+is the RFVM paper's own baseline.
 
 All of them have one form. A method sees the training rows alone: they standardise the features, and
 its options are chosen by five inner folds, by the mean log probability of the labels, over a grid

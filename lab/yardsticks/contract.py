@@ -1,6 +1,5 @@
 """What a yardstick declares, and how each of them is fitted: nested, seeded, on training rows."""
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from joblib import Memory
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -42,8 +40,6 @@ class Yardstick:
         kept; None where the method does not select.
     needs : tuple of str, optional
         Packages of the extra `baselines`.
-    cached : bool, optional
-        Fit the first steps once for all candidates that share them.
     fixed : mapping, optional
         What was fixed beforehand and decides the result, for the identity of stored folds.
     """
@@ -54,7 +50,6 @@ class Yardstick:
     features: Callable[[Pipeline], np.ndarray] | None = None
     samples: Callable[[Pipeline], int] | None = None
     needs: tuple[str, ...] = ()
-    cached: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -107,10 +102,9 @@ def fit(
         If a package of the extra `baselines` is missing.
     """
     require(yardstick)
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as said:
-        memory = Memory(folder, verbose=0) if yardstick.cached else None
+    with warnings.catch_warnings(record=True) as said:
         steps = [("scale", StandardScaler()), *yardstick.steps(X.shape[1], random_seed)]
-        pipeline = Pipeline(steps, memory=memory)
+        pipeline = Pipeline(steps)
         warnings.simplefilter("ignore", ConvergenceWarning)  # extreme candidates of a grid
         chosen = choose(yardstick, pipeline, X, y, random_seed) if yardstick.grid else {}
         warnings.simplefilter("always", ConvergenceWarning)

@@ -1,17 +1,13 @@
-"""Logistic regression with a penalty that selects: L1, MCP, elastic net, L1 on kernel columns.
+"""Logistic regression with a penalty that selects: L1, MCP, elastic net.
 
 The solver is skglm's (Bertrand, Klopfenstein, Bannier, Gidel, Massias 2022, Beyond L1: faster and
 better sparse models with skglm, NeurIPS). Its intercept is not penalised, which that of
 scikit-learn's liblinear is.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 
 from lab.yardsticks.contract import Yardstick
@@ -81,22 +77,6 @@ class SparseLogistic(ClassifierMixin, BaseEstimator):
         return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
 
 
-class KernelColumns(TransformerMixin, BaseEstimator):
-    """The columns exp(-width |x - z|^2 / D) of the training rows z, as features."""
-
-    def __init__(self, width: float = 1.0):
-        self.width = width
-
-    def fit(self, X: np.ndarray, y: Any = None) -> "KernelColumns":
-        """Keep the training rows (N, D)."""
-        self.rows_ = X
-        return self
-
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Return the kernel's columns (M, N)."""
-        return rbf_kernel(X, self.rows_, gamma=self.width / X.shape[1])
-
-
 def nonzero(fitted: Pipeline) -> np.ndarray:
     """Return which weights of the last step are not 0."""
     return np.flatnonzero(np.ravel(fitted[-1].coef_))
@@ -127,18 +107,3 @@ ELASTIC_NET = Yardstick(
     needs=("skglm",),
 )
 """Logistic regression with an elastic net (Zou and Hastie 2005), by skglm."""
-KERNEL_L1 = Yardstick(
-    name="kernel_l1",
-    steps=lambda D, seed: [("kernel", KernelColumns()), ("model", SparseLogistic())],
-    grid={"kernel__width": (0.1, 1.0), "model__ratio": RATIOS[:10:2]},
-    samples=lambda fitted: len(nonzero(fitted)),
-    needs=("skglm",),
-)
-"""L1 logistic regression on the columns of an rbf kernel, a column a training row, by skglm;
-samples are the columns kept."""
-L2_LOGISTIC = Yardstick(
-    name="l2_logistic",
-    steps=lambda D, seed: [("model", LogisticRegression(max_iter=1000))],
-    grid={"model__C": tuple(np.logspace(-4, 2, 7).tolist())},
-)
-"""Logistic regression with an L2 penalty."""

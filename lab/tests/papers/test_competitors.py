@@ -20,27 +20,27 @@ from tests.support import rng
 JOINED = [(g, r) for g in GROUPS for r in g.rows if r.method in YARDSTICKS]
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.name)
-def test_every_table_has_what_a_person_would_pick_today(group):
+@pytest.mark.parametrize(
+    "group", [g for g in GROUPS if g.paper in ("RFVM", "FSKLR")], ids=lambda g: g.name
+)
+def test_what_a_person_would_pick_today_stands_beside_a_table(group):
     reading = {row.label: row.reading for row in group.rows if row.method in YARDSTICKS}
     assert set(competitors.TODAY) <= set(reading)
-    own = {"elastic_net", "random_forest"} if group.paper == "RFVM" else set()
+    own = {"elastic_net"} if group.paper == "RFVM" else set()
     assert {name for name in competitors.TODAY if reading[name] == "baseline"} == own
-    others = set(reading) - {*competitors.TODAY, "xolon"}  # whose reading is ours
-    assert all(reading[name] == "baseline" for name in others)
 
 
 def test_the_identity_of_a_fold_follows_the_grid(monkeypatch):
-    group, row = next((g, r) for g, r in JOINED if r.method == "perceptron")
+    group, row = next((g, r) for g, r in JOINED if r.method == "mcp")
     plain = next((g, r) for g in GROUPS for r in g.rows if r.method == "l1_logistic")
     marks = [store.identity(*pair) for pair in ((group, row), plain)]
-    monkeypatch.setitem(YARDSTICKS, "perceptron", registry.YARDSTICKS["adaboost"])
+    monkeypatch.setitem(YARDSTICKS, "mcp", registry.YARDSTICKS["elastic_net"])
     changed = [store.identity(*pair) for pair in ((group, row), plain)]
     assert changed[0] != marks[0]
     assert changed[1] == marks[1]
 
 
-@pytest.mark.parametrize("name", ["l2_logistic", "trace_ratio", "l1"])
+@pytest.mark.parametrize("name", ["stability", "l1"])
 def test_a_line_depends_on_the_held_out_labels_by_its_scores_alone(name, monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # skglm's compilation takes longer
     X = rng(9).standard_normal((60, 12))
@@ -55,7 +55,7 @@ def test_a_line_depends_on_the_held_out_labels_by_its_scores_alone(name, monkeyp
     assert {k: x for k, x in line.items() if k not in scores} == {
         k: x for k, x in flipped.items() if k not in scores
     }
-    assert set(json.loads(line["chosen"])) <= {"C", "count", "ratio"}
+    assert set(json.loads(line["chosen"] or "{}")) <= {"ratio"}
     if "features" in line:
         assert line["features"] == len(line["selected"].split())
     assert set(line) <= {*store.COLUMNS}
@@ -65,7 +65,21 @@ def test_a_missing_extra_is_one_error_before_the_first_fold(monkeypatch, tmp_pat
     lacking = replace(YARDSTICKS["mcp"], needs=("no_such_package",))
     monkeypatch.setitem(YARDSTICKS, "mcp", lacking)
     monkeypatch.setattr(run, "run_fold", lambda *task: pytest.fail("a fold was fitted"))
-    tasks = [(f"fsklr-3/sonar/{name}", 0) for name in ("kernel_l1", "mcp")]
+    tasks = [(f"fsklr-3/sonar/{name}", 0) for name in ("l1", "mcp")]
     with pytest.raises(InputError, match=r"no_such_package.*pip install 'ardvark\[baselines\]'"):
         run.compute(tasks, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_baseline_that_is_declared_has_rows_and_the_page_counts_them():
+    """Waveform (PFCVM's table 1) is declared whole and was not run."""
+    folder, whole, without = run.HERE / "folds", 0, set()
+    for group in GROUPS:
+        for row in group.rows:
+            held = store.lines_of(group, row, folder)
+            done = sum(line["status"] != "failed" for line in held.values())
+            whole += done == group.folds
+            without |= set() if done else {group.name}
+    assert without <= {"pfcvm-1/waveform"}
+    said = f"{whole} of {sum(len(group.rows) for group in GROUPS)} declared rows"
+    assert said in (run.HERE.parent / "PAPER_CHECK.md").read_text()

@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from lab.yardsticks.penalised import (
-    LEAST,
-    SHAPE,
-    KernelColumns,
-    SparseLogistic,
-)
+from lab.yardsticks.penalised import LEAST, SHAPE, SparseLogistic
 from tests.support import rng
 
 
@@ -80,12 +75,3 @@ def test_labels_may_be_any_two_values():
     X, y = planted()
     named = SparseLogistic(0.2).fit(X, np.where(y == 1, 7, -3))
     np.testing.assert_array_equal(named.predict(X) == 7, named.predict_proba(X)[:, 1] > 0.5)
-
-
-def test_kernel_columns_are_of_the_training_rows():
-    X = rng(6).standard_normal((5, 3))
-    columns = KernelColumns(width=2.0).fit(X[:3]).transform(X)
-    for i in range(5):
-        for j in range(3):
-            distance = ((X[i] - X[j]) ** 2).sum()
-            assert columns[i, j] == pytest.approx(np.exp(-2.0 * distance / 3))
