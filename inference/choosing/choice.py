@@ -170,7 +170,8 @@ class Choice:
         rows, repeats = self.folds.shape
         times = "once" if repeats == 1 else f"{repeats} times"
         folds = f"{self.folds.max() + 1} folds"
-        return f"{len(self.asked)} candidates, {rows} rows, each held out {times} in {folds}"
+        count = f"{len(self.asked)} candidate{'s' if len(self.asked) > 1 else ''}"
+        return f"{count}, {rows} rows, each held out {times} in {folds}"
 
     def cells(self) -> pd.DataFrame:
         """Return the table in words."""

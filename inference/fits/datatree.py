@@ -300,8 +300,8 @@ def check_order(names: Coords, tree: xr.DataTree) -> None:
         if found != [*map(str, own)] and sorted(found) == sorted(map(str, own)):
             raise InputError(
                 f"the names along {dim!r} of this fit are in another order than they were fitted "
-                f"in: the first is {found[0]!r}, and was {own[0]!r}. Pass the fit as it was, or "
-                "let ardvark.adopt(problem, fit) put them in order."
+                f"in: the first is {found[0]!r}, and was {str(own[0])!r}. Pass the fit as it was, "
+                "or let ardvark.adopt(problem, fit) put them in order."
             )
 
 

@@ -43,7 +43,7 @@ REASONS = {
     "region missed": "{count} of {total} transitions diverged: the chains may have missed a region "
     "of the posterior",
     "energy": "E-FMI is {value:.2f} (limit {limit}): the chains explore the tails slowly",
-    "depth": "{share:.0%} of the trajectories reached the maximum tree depth, {limit}",
+    "depth": "{percent:.0f} % of the trajectories reached the maximum tree depth, {limit}",
     "khat": "k-hat is {value:.2f} (limit {limit:.2f}): q misses part of the posterior mass",
     "point": "it is a single state, with no spread and no inclusion probabilities",
     "copied": "{percent:.0f} % of its draws are the reference's own, so it is no independent fit",

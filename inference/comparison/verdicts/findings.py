@@ -232,7 +232,7 @@ def _depth(tree: xr.DataTree) -> list[Finding]:
     share = float((stats["tree_depth"] >= limit).mean()) if "tree_depth" in stats else 0.0
     if share <= DEEP_SHARE:
         return []
-    reason = Reason("depth", {"share": share, "limit": limit})
+    reason = Reason("depth", {"percent": 100.0 * share, "limit": limit})
     return [Finding(reason, "good", (), remedies.deepen(tree, limit))]
 
 
