@@ -85,6 +85,23 @@ def few_penalties():
 
 
 @pytest.fixture
+def snapshot():
+    """Compare a text with tests/snapshots/NAME.txt.
+
+    `ARDVARK_SNAPSHOTS=write` writes what is said now; `git diff` then shows which words changed.
+    """
+
+    def same(name, text):
+        path = Path(__file__).parent / "tests" / "snapshots" / f"{name}.txt"
+        text = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+        if os.environ.get("ARDVARK_SNAPSHOTS") == "write":
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), "other words: ARDVARK_SNAPSHOTS=write"
+
+    return same
+
+
+@pytest.fixture
 def command(monkeypatch, capsys):
     """Run `ardvark` in this process, which saves seconds of imports: its output and exit code."""
     from ardvark.cli.app import main

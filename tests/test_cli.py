@@ -13,21 +13,18 @@ import pytest
 import ardvark as av
 from ardvark.cli import export, studies
 from ardvark.common import memory
-from ardvark.inference import BACKENDS, register_backend
+from ardvark.inference import BACKENDS
 from ardvark.inference.fits import datatree
-from ardvark.inference.methods import registry
 from ardvark.models import ZOO, docs, problem
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng
 
 
 @pytest.fixture
 def methods(monkeypatch):
     """Methods that cost nothing, one of which claims to be exact; and no figures."""
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    registered(monkeypatch, Prior, type("Chain", (Prior,), {"NAME": "chain", "KIND": "mcmc"}))
     monkeypatch.setattr(av.inference.Comparison, "pictures", lambda comparison: {})
-    register_backend(Prior)
-    register_backend(type("Chain", (Prior,), {"NAME": "chain", "KIND": "mcmc"}))
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +48,6 @@ def printed(done):
 def on_one_screen(done):
     assert len(done.stdout.splitlines()) <= 30
     assert max(map(len, printed(done))) <= 80
-
-
-def test_models_and_data_are_listed(command):
-    models, data = command("models"), command("data")
-    assert in_80_columns(models)
-    assert in_80_columns(data)
-    for name, spec in ZOO.items():
-        row = next(line for line in models.stdout.splitlines() if line.startswith(f"│ {name} "))
-        assert str(spec.year) in row
-        assert spec.paper_method in row
-    for name in ("digits38", "colon_discrete", "golub", "built-in"):
-        assert name in data.stdout
 
 
 @pytest.mark.usefixtures("methods")
@@ -105,55 +90,6 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
     assert "contains a study of another problem" in other.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["compare", "rfmv", "digits38"], "unknown model 'rfmv'. Did you mean 'rfvm'"),
-        (["compare", "rfvm", "digits83"], "Did you mean 'digits38'"),
-        (["compare", "digits38", "rfvm"], "the model comes first, and then the data: 'digits38'"),
-        (["compare", "rfvm", "digits38", "--test-size", "1"], "to below 1, got 1"),
-        (["compare", "rfvm", "digits38", "--test-size", "-0.5"], "to below 1, got -0.5"),
-        (["compare", "rfvm", "digits38", "--methods", "nutz"], "unknown method 'nutz'"),
-        (["compare", "rfvm", "digits38", "--set", "bias_ds=1"], "did you mean 'bias_sd'?"),
-        (["compare", "rfvm", "digits38", "--set", "bias_sd"], "expected name=value"),
-        (["compare", "rfvm", "digits38", "--set", "bias_sd=-1"], "finite number above 0, got -1"),
-        (["compare", "rfvm", "digits38", "--option", "nuts"], "expected name=value"),
-        (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
-        (["compare", "rfvm", "missing.csv", "--target", "y"], "missing.csv does not exist"),
-        (["compare", "rfvm", "missing.csv"], "missing.csv does not exist"),
-        (["compare", "jcfo", "digits38", "--sensitivity"], "the prior of 'jcfo' has no number"),
-        (
-            ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
-            "none of the chosen methods is a Markov chain",
-        ),
-        (["compare", "rfvm", "digits38", "--draws", "0"], "draws must be an integer of at least 1"),
-        (
-            ["compare", "rfvm", "digits38", "--effect", "0"],
-            "--effect must be a finite number above",
-        ),
-        (["compare", "rfvm", "digits38", "--keep", "some"], "'some' is not one of"),
-        (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
-        (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
-        (["compare", "rfvm", "digits38", "--methods", ","], "--methods is empty"),
-        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop applies to a file"),
-        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes applies to a file"),
-        (["compare", "rfvm", ".", "--target", "y"], "is a folder; expected a file"),
-        (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
-        (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
-        (["predict", "nowhere", "new.csv"], "contains no study"),
-        (["models", "--bibtex"], "--bibtex needs a model"),
-        (["data", "golubb"], "Did you mean 'golub'"),
-        (["data", "fetch", "golubb"], "Did you mean 'golub'"),
-    ],
-)
-def test_bad_input_is_one_clear_line(words, message, tmp_path, command):
-    done = command(*words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.usefixtures("methods")
 def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     words = ["compare", "pfcvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
@@ -169,27 +105,6 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     assert again.returncode == 0, again.stderr
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     assert kept == {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "cannot be read"),
-        ("{", "cannot be read"),
-        ("[1, 2]", "cannot be read"),
-        ("{}", "command, data, fingerprint, hypers"),
-    ],
-)
-def test_a_study_that_cannot_be_read_is_one_line(tmp_path, command, content, message):
-    (tmp_path / "study.json").write_text(content)
-    again = ["compare", "rfvm", "digits38", "--methods", "paper", "--out", tmp_path]
-    for words in (["panel", tmp_path], again):
-        done = command(*words)
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert "study.json" in done.stderr
-        assert "Delete it and run the same" in done.stderr
-    assert (tmp_path / "study.json").read_text() == content
 
 
 @pytest.mark.usefixtures("methods")
@@ -268,12 +183,6 @@ def test_groups_of_copies_are_a_table():
     assert single.max() <= found["p_active"].item() <= single.sum()
 
 
-def test_a_wrong_label_column_is_named(own_csv, command):
-    done = command("compare", "rfvm", own_csv, "--target", "diagnosys")
-    assert done.returncode == 2
-    assert "Did you mean 'diagnosis'" in done.stderr
-
-
 @pytest.mark.usefixtures("methods")
 def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path, command):
     words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--methods", "prior,chain"]
@@ -340,41 +249,11 @@ def test_a_model_is_cited(command, name):
     assert {"journal", "booktitle", "eprint"} & set(fields)
 
 
-def test_the_papers_numbers_are_in_their_entries(command):
-    entry = command("models", "pfcvm", "--bibtex").stdout
-    assert "author = {Jiang and Li and {De Rijke} and Yao and Chen}" in entry
-    assert "volume = {13}" in entry
-    assert "doi = {10.1145/3309541}" in entry
-    assert "eprint = {2402.07079}" in command("models", "rfvm", "--bibtex").stdout
-
-
-def test_a_data_set_is_explained(command):
-    done = command("data", "Digits38")
-    assert done.returncode == 0, done.stderr
-    assert "scikit-learn" in done.stdout
-    assert "10 constant features" in " ".join(done.stdout.split())
-
-
 def test_the_version_is_told():
     done = subprocess.run(
         [sys.executable, "-m", "ardvark", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"ardvark {av.__version__}\n"
-
-
-def test_the_methods_are_listed(command):
-    done = command("methods")
-    in_80_columns(done)
-    rows = {
-        cells[1].strip(): [cell.strip() for cell in cells[2:4]]
-        for cells in (line.split("│") for line in done.stdout.splitlines() if "│" in line)
-    }
-    assert set(rows) == set(BACKENDS)
-    assert rows["exact"] == ["mcmc", "every model"]
-    assert rows["nuts"] == ["mcmc", "every model without binary masks"]
-    assert rows["gibbs"] == ["mcmc", "every model but pcvm, rvm"]
-    assert rows["rfvm_vb"] == ["approximation", "rfvm"]
-    assert rows["jcfo_em"] == ["point", "jcfo, sparse_probit"]
 
 
 @pytest.mark.parametrize("name", ["nuts", "pfcvm_lp"])
@@ -387,50 +266,6 @@ def test_a_method_is_explained(command, name):
         assert part in text
     for o in backend.Options.declared():
         assert f"{o.name} = {o.default} ({o.accepts()}) {o.meaning}" in text
-
-
-def test_the_methods_for_a_problem_are_recommended(command):
-    text = in_80_columns(command("methods", "--for", "fsklr", "digits38"))
-    assert text.startswith("fsklr on digits38: 357 samples, 64 features, rbf kernel")
-    assert "exact: samples by gibbs, because binary masks have no gradient." in text
-    assert "fsklr_savb: " in text
-    assert "nuts: " not in text
-    wide = command("methods", "--for", "pfcvm", "digits38", "--set", "kernel=linear")
-    assert "exact: samples by nuts, because" in wide.stdout
-    own = in_80_columns(command("methods", "--for", "jcfo", "digits38"))
-    assert "Not jcfo_em, the paper's algorithm: it has no step for a learned" in own
-    assert "--set scale=fixed" in own
-    fixed = command("methods", "--for", "jcfo", "digits38", "--set", "scale=fixed")
-    assert "jcfo_em: The posterior of a fixed scale" in fixed.stdout
-    wrong = command("methods", "--for", "fsklr", "digits39")
-    assert wrong.returncode == 2
-    assert "Did you mean 'digits38'" in wrong.stderr
-
-
-def test_a_comparison_without_the_papers_algorithm_says_why(command):
-    """Before anything is computed; where it applies, nothing is said."""
-    words = ["compare", "jcfo", "digits38", "--option", "nothing=1"]
-    said = " ".join(command(*words).stderr.split())
-    assert "Not jcfo_em, the paper's algorithm: it has no step for a learned feature_scale" in said
-    assert "--set scale=fixed" in said
-    assert "with a method out of exact, advi, laplace." in said
-    fixed = " ".join(command(*words, "--set", "scale=fixed").stderr.split())
-    assert "Not jcfo_em" not in fixed
-    assert "with a method out of exact, advi, laplace, jcfo_em." in fixed
-    asked = command(*words[:3], "--methods", "paper")
-    assert asked.returncode == 2
-    assert "--set scale=fixed" in " ".join(asked.stderr.split())
-
-
-def test_a_misspelt_method_gets_a_suggestion(command):
-    done = command("methods", "rfvm_bv")
-    assert done.returncode == 2
-    assert "Did you mean 'rfvm_vb'" in done.stderr
-
-
-def test_a_data_set_that_needs_no_download_is_said(command):
-    done = command("data", "fetch", "Digits38")
-    assert done.stdout == "digits38: built in; there is nothing to download\n"
 
 
 @pytest.mark.parametrize("limit", ["memory", "disk"])

@@ -5,7 +5,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from scipy import sparse
 
 import ardvark as av
@@ -46,55 +45,6 @@ def test_a_label_column_is_no_feature():
     data = av.problem("rfvm", LABELLED[["age", "state", "dose"]], "state").data
     assert data.feature_names == ("age", "dose")
     assert data.class_names == ("ill", "well")
-
-
-@pytest.mark.parametrize(
-    ("given", "named", "message"),
-    [
-        ((), {}, "got nothing"),
-        ((X,), {}, "X was given without y"),
-        ((), {"X": X}, "X was given without y"),
-        ((), {"y": Y}, "no X was given"),
-        ((X, Y), {"X": X}, "not both"),
-        (("digits38", Y), {}, "a data set has its own labels"),
-        ((X, "state"), {}, "names a column of a data frame, and X is ndarray"),
-        ((LABELLED, "stat"), {}, "unknown label column 'stat'. Did you mean 'state'"),
-        ((X + 1j, Y), {}, "have the type complex128"),
-        ((FRAME.assign(age=pd.array([None] * 24, dtype="Int64")), Y), {}, "row '0', column 'age'"),
-        ((LABELLED, Y), {}, "column 'state' contains"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_in_words(given, named, message):
-    with pytest.raises(av.InputError, match=message):
-        av.problem("rfvm", *given, **named)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda p, f: av.problem("digits38", "rfvm"), "the model comes first"),
-        (lambda p, f: av.problem(p.data, "rfvm"), "the model comes first"),
-        (lambda p, f: av.problem(FRAME, "rfvm"), "the model comes first"),
-        (lambda p, f: av.effects(p, f), "the problem comes first"),
-        (lambda p, f: av.predict(f, p, X), "here they are swapped"),
-        (lambda p, f: av.fit("laplace", p), "fit needs a Problem"),
-        (lambda p, f: av.sensitivity("laplace", p), "the problem comes first"),
-        (lambda p, f: av.calibrate("laplace", p), "the problem comes first"),
-        (lambda p, f: av.fit(p, "paper", random_seed=-1), "random_seed must be an integer from 0"),
-        (lambda p, f: p.data.split(0.5, -1), "random_seed must be an integer of at least 0"),
-    ],
-)
-def test_swapped_arguments_and_negative_seeds_are_named(call, message):
-    problem = av.problem("rfvm", X, Y)
-    fit = xr.DataTree()
-    with pytest.raises(av.InputError, match=message):
-        call(problem, fit)
-
-
-def test_a_sparse_matrix_too_large_to_be_dense_is_refused(monkeypatch):
-    monkeypatch.setattr(validate, "LARGEST_DENSE", X.size - 1)
-    with pytest.raises(av.InputError, match=r"sparse matrix of shape \(24, 3\).*Keep fewer col"):
-        av.problem("rfvm", sparse.csr_array(X), Y)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -171,32 +121,3 @@ def test_names_are_no_markup_and_long_tables_are_cut():
     assert "... and 75 more" in long
     assert "24" in long
     assert "25" not in long
-
-
-@pytest.mark.parametrize(
-    ("rows", "labels", "words"),
-    [
-        (X[:5], [0, 0, 1, 1, 1], ["Only 5 samples"]),
-        (X[:19], np.arange(19) % 2, ["Only 19 samples"]),
-        (X[:20], np.arange(20) % 2, []),
-        (X, np.arange(24) < 1, ["1 of 24 samples are 'True'", "always answering 'False'"]),
-        (X, np.arange(24) < 4, ["4 of 24", "right for 83.3 %"]),
-        (X, np.arange(24) < 5, []),
-        (np.vstack([X, X[:3]]), np.arange(27) % 3 < 1, ["3 of 27 rows repeat"]),
-        (np.vstack([X, X[:1]]), [*np.arange(24) % 2, 1], ["1 of 25", "some with the other label"]),
-    ],
-)
-def test_few_unbalanced_and_repeated_rows_are_said_in_words(rows, labels, words):
-    data = av.Dataset.from_arrays(rows, labels)
-    said = " ".join(data.remarks)
-    assert all(w in said for w in words)
-    assert bool(said) is bool(words)
-    assert ("other label" in said) is ("some with the other label" in words)
-    assert all(remark in av.problem("rfvm", data).describe() for remark in data.remarks)
-
-
-def test_a_common_class_is_named_in_large_data_too():
-    data = av.Dataset.from_arrays(rng(1).normal(size=(200, 1)), np.arange(200) < 19)
-    assert data.remarks == (
-        "19 of 200 samples are 'True': always answering 'False' would be right for 90.5 %.",
-    )

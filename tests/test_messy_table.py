@@ -11,10 +11,8 @@ import pytest
 import ardvark as av
 from ardvark.cli import tables
 from ardvark.cli.app import main
-from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
-from ardvark.inference.methods import registry
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng
 
 N = 80
@@ -25,10 +23,8 @@ QUICK = ["--methods", "prior", "--draws", "50", "--chains", "2"]
 def methods():
     """Methods that cost nothing, and no figures."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "BACKENDS", dict(BACKENDS))
+        registered(patch, Prior, type("Other", (Prior,), {"NAME": "other"}))
         patch.setattr(av.inference.Comparison, "pictures", lambda comparison: {})
-        register_backend(Prior)
-        register_backend(type("Other", (Prior,), {"NAME": "other"}))
         yield
 
 
@@ -66,51 +62,29 @@ def printed_command(stderr):
 
 @pytest.mark.parametrize("target", [["--target", "status"], []])
 def test_the_first_error_prints_the_command_that_leads_to_a_report(
-    target, tmp_path, command, caplog
+    target, tmp_path, command, caplog, snapshot
 ):
     frame = messy()
     frame.to_csv(tmp_path / "messy.csv", index=False)
     first = command("compare", "rfvm", "messy.csv", *target, *QUICK, cwd=tmp_path)
     assert first.returncode == 2
     assert not (tmp_path / "results").exists()
+    snapshot("messy-table" if target else "messy-table-without-target", first.stderr)
     report = first.stderr.split("This mends")[0]
     assert max(map(len, report.splitlines())) <= 80
-    words = " ".join(report.split())
-    for part in (
-        "80 rows and 30 columns",
-        "got 3: ",
-        "1 without a label",
-        "dose, mg (<5 1, ? 1)",
-        "marker 7 (1)",
-        "marker 3 (4)",
-        "More than half is missing in sparse",
-        "site (",
-        "visited",
-        "patient",
-        "note has 40 different entries",
-        "--drop visited",
-        "--na '<5,?' (they are missing values)",
-        "batch",
-    ):
-        assert part in words
     mended = printed_command(first.stderr)
     assert mended[:3] == ["compare", "rfvm", "messy.csv"]
     assert mended[mended.index("--target") + 1] == "status"
     if target != ["--target", "status"]:
         return
-    assert "Add your choice for labels, words, infinite, dates, groups:" in first.stderr
     assert "--drop" not in mended
     answers = ["--classes", "ill,well", "--drop", "visited,note,sparse,batch", "--na", "inf,<5,?"]
     done = command(*mended, *answers, "--test-size", 0.25)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "results" / "rfvm-messy"
     page = " ".join((folder / "report.html").read_text().split())
-    for part in (
-        "site: site=Lund, site=Oslo, site=Turku; sex: sex=male (0 is female)",
-        "missing values were filled by the median of the training rows",
-    ):
-        assert all(word in page for word in part.split("; "))
-    assert "Text became numbers (onehot)" in done.stderr
+    for part in ("site: site=Lund, site=Oslo, site=Turku", "sex: sex=male (0 is female)"):
+        assert part in page
     study = json.loads((folder / "study.json").read_text())
     assert study["cleaning"]["row_names"] == "patient"
     new = frame.tail(3).drop(columns=["status", "note", "batch"]).assign(more=1)

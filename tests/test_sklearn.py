@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -25,12 +24,11 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, register_backend
-from ardvark.inference.comparison.verdicts.saying import for_estimator
 from ardvark.inference.methods import registry
 from ardvark.inference.target.backend import FitFailed, Result
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng, seed
 
 FEW = {"draws": 20, "chains": 2}
@@ -69,9 +67,8 @@ def fitted():
 @pytest.fixture
 def methods(monkeypatch):
     """Methods that cost nothing, for what holds whatever the draws are."""
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    for name, kind in (("prior", "point"), ("chain", "mcmc")):
-        register_backend(type(name, (Prior,), {"NAME": name, "KIND": kind}))
+    kinds = {"prior": "point", "chain": "mcmc"}
+    registered(monkeypatch, *(type(n, (Prior,), {"NAME": n, "KIND": k}) for n, k in kinds.items()))
 
 
 # --- scikit-learn's own checks --------------------------------------------------------------------
@@ -383,17 +380,6 @@ def test_no_convergence_is_a_warning_with_the_remedy(caplog):
     assert "not_converged" in caplog.text  # where nobody else tells it
 
 
-def test_a_chain_that_has_not_converged_is_to_run_longer(fitted):
-    def advice(method):
-        return for_estimator(fitted.problem_, xr.DataTree(xr.Dataset(attrs={"method": method})))
-
-    longer = "Try a longer run: raise draws, method_options={'tune': ...}"
-    exact = "Or try method='exact', which runs until it has converged."
-    assert advice("gibbs") == f"{longer}. {exact}"
-    steps = "method_options={'target_accept': 0.95} if transitions diverge"
-    assert advice("nuts") == f"{longer}, {steps}. {exact}"
-
-
 def test_the_default_is_exact_and_says_how_to_go_on():
     assert SparseBayesClassifier().method == "exact"
     options = {"limit": 256, "sampler": "gibbs"}
@@ -457,43 +443,3 @@ def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
     with pytest.raises(FitFailed, match="empty: there is nothing to return"):
         classifier(method="empty").fit(X, Y)
     assert not warned(caplog)
-
-
-@pytest.mark.parametrize(
-    ("settings", "data", "error", "message"),
-    [
-        ({"model": "pfcmv"}, (X, Y), InputError, "Did you mean 'pfcvm'"),
-        ({"method": "nutz"}, (X, Y), InputError, "Did you mean 'nuts'"),
-        ({"method": "rfvm_vb"}, (X, Y), InputError, "does not apply to this problem"),
-        ({"hypers": {"kernal": "rbf"}}, (X, Y), TypeError, "did you mean 'kernel'"),
-        ({"method_options": {"tunes": 1}}, (X, Y), TypeError, "has no option 'tunes'"),
-        ({"draws": 0}, (X, Y), InputError, "draws must be an integer of at least 1"),
-        ({}, (X, np.arange(40) % 3), InputError, "OneVsRestClassifier"),
-        ({}, (X, np.zeros(40)), InputError, "two classes, got only the class 0.0"),
-        (
-            {"model": "jcfo", "slab": 2.0},
-            (X, Y),
-            InputError,
-            "'jcfo' has no slab.* has it: pfcvm, pcvm, rvm, rfvm.",
-        ),
-        (
-            {"slab": 2.0, "hypers": {"slab": 1.0}},
-            (X, Y),
-            InputError,
-            "slab is given twice: slab=2.0 and hypers={'slab': 1.0}",
-        ),
-        ({"random_state": -1}, (X, Y), InputError, "random_state must be .* got -1"),
-        ({}, (Y, X), InputError, "X and y are swapped"),
-        ({}, (sparse.csr_array((10_000, 20_000)), np.arange(10_000) % 2), InputError, "dense"),
-    ],
-)
-def test_bad_input_is_refused_in_words(settings, data, error, message):
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        classifier().set_params(**settings).fit(*data)
-
-
-def test_a_score_is_no_probability():
-    with pytest.raises(AttributeError) as raised:
-        _ = SparseBayesClassifier("fs_skr").predict_proba
-    assert "no class probabilities" in str(raised.value.__cause__)
-    assert hasattr(SparseBayesClassifier("no such model"), "predict_proba")  # `fit` will say

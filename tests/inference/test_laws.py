@@ -9,6 +9,8 @@ A law sees what examples do not: an index into the wrong axis, rows taken for na
 is read in the order of memory.
 """
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,9 +23,11 @@ from ardvark.inference.fits.diagnostics import ess, rhat
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.scoring.held_out import measures, wrong_and_sure
 from ardvark.models import ZOO
+from tests.inference.comparison.quick import few_prior_draws
+from tests.made import dataset, from_prior, table
 from tests.support import rng
 
-N, D, M, CHAINS, DRAWS = 13, 5, 7, 3, 41
+N, D, M, CHAINS = 13, 5, 7, 3
 SIGNED = ("bias", "bias_raw", "beta", "beta_raw", "sample_weight", "sample_weight_raw", "eta",
           "u", "u_raw")  # fmt: skip
 """Variables that change their sign with the labels, where they are not signed by the model."""
@@ -37,42 +41,17 @@ def fixed_width(spec):
 every_model = pytest.mark.parametrize("model", list(ZOO))
 
 
-def table(seed=0, rows=N, first=0):
-    """Return rows in five units, one of them far from 0, with the names of rows and columns."""
-    X = rng(seed).normal(size=(rows, D)) * [1.0, 30.0, 0.2, 5.0, 2.0] + [0.0, 5.0, -1.0, 400.0, 3.0]
-    names = [f"row {first + i}" for i in range(rows)]
-    return pd.DataFrame(X, columns=list("abcde"), index=names)
+@pytest.fixture(scope="module", autouse=True)
+def _few_draws_of_the_prior():
+    with pytest.MonkeyPatch.context() as patch:
+        few_prior_draws(patch)
+        yield
 
 
-def dataset(frame, y=None, classes=("ill", "well")):
-    """Return a data set of such rows."""
-    y = np.arange(len(frame)) % 3 == 0 if y is None else y
-    X = frame.to_numpy() if isinstance(frame, pd.DataFrame) else frame
-    named = isinstance(frame, pd.DataFrame)
-    return av.Dataset(
-        name="made",
-        X=X,
-        y=np.asarray(y).astype(int),
-        class_names=classes,
-        feature_names=tuple(frame.columns if named else "abcde"),
-        sample_names=tuple(frame.index if named else table().index),
-    )
-
-
-def made(model, data=None, seed=1):
-    """Return a problem, and draws of its prior as a fit."""
-    problem = av.problem(model, dataset(table()) if data is None else data)
-    generator = rng(seed)
-    points = [problem.simulate(generator) for _ in range(CHAINS * DRAWS)]
-    shape = (CHAINS, DRAWS)
-    draws = {
-        name: np.array([point[name] for point in points]).reshape(
-            *shape, *np.shape(points[0][name])
-        )
-        for name in points[0]
-        if name in problem.shapes
-    }
-    return problem, av.adopt(problem, draws)
+@cache
+def made(model):
+    """Return a problem and a fit of it, which no test may change."""
+    return from_prior(model)
 
 
 def again(problem, tree, change=lambda name, x: x):
@@ -82,12 +61,22 @@ def again(problem, tree, change=lambda name, x: x):
     return av.adopt(problem, {str(n): change(n, posterior[n]).values for n in names})
 
 
+def told_of(model):
+    """Return all that is said of the fit of a model."""
+    return {name: frame.copy() for name, frame in known(model).items()}
+
+
+@cache
+def known(model):
+    return told(*made(model))
+
+
 def told(problem, tree, new=None):
     """Return all that is said of a fit, by names: frames of numbers that do not know an order.
 
     What the prior says is by simulation, whose noise is another where columns change places.
     """
-    new = table(seed=2, rows=M, first=50) if new is None else new
+    new = table(2, rows=M, first=50) if new is None else new
     mixed = mixing(problem, tree).table
     found = {
         "features": av.effects(tree),
@@ -128,14 +117,19 @@ def beside(problem, tree):
     return frame[["value", "component"]].sort_index()
 
 
+@cache
+def beside_of(model):
+    return beside(*made(model))
+
+
 @every_model
 def test_the_order_of_the_columns_means_nothing(model):
-    problem, tree = made(model)
+    _, tree = made(model)
     order = [3, 0, 4, 2, 1]  # no cycle of two: its inverse is another order
     other = av.problem(model, dataset(table().iloc[:, order]))
     moved = again(other, tree, lambda _, x: x.isel(feature=order) if "feature" in x.dims else x)
-    same(told(other, moved, table(2, M, 50).iloc[:, order]), told(problem, tree))
-    pd.testing.assert_frame_equal(beside(other, moved), beside(problem, tree), rtol=1e-6)
+    same(told(other, moved, table(2, M, 50).iloc[:, order]), told_of(model))
+    pd.testing.assert_frame_equal(beside(other, moved), beside_of(model), rtol=1e-6)
 
 
 @every_model
@@ -148,12 +142,12 @@ def test_the_order_of_the_rows_means_nothing(model):
     other = av.problem(model, dataset(table().iloc[order], problem.y[order]))
     axes = {"basis": order, "obs": order}
     moved = again(other, tree, lambda _, x: x.isel({d: o for d, o in axes.items() if d in x.dims}))
-    found, expected = told(other, moved), told(problem, tree)
+    found, expected = told(other, moved), told_of(model)
     names = {f"eta[{place}]": f"eta[{old}]" for place, old in enumerate(order)}
     found["mixing"] = found["mixing"].rename(index=names).sort_index()
     same(found, expected)
-    values = [beside(p, t)["value"] for p, t in ((other, moved), (problem, tree))]
     # the classifier takes its folds from the draws, which are the same
+    values = [frame["value"] for frame in (beside(other, moved), beside_of(model))]
     pd.testing.assert_series_equal(*values, rtol=1e-6)
 
 
@@ -161,7 +155,7 @@ def test_the_order_of_the_rows_means_nothing(model):
 def test_the_order_of_the_chains_means_nothing(model):
     problem, tree = made(model)
     moved = again(problem, tree, lambda _, x: x.isel(chain=[2, 0, 1]))
-    same(told(problem, moved), told(problem, tree))
+    same(told(problem, moved), told_of(model))
 
 
 @every_model
@@ -177,7 +171,7 @@ def test_which_class_is_called_1_means_nothing(model):
         return -x if name in signed else x
 
     swapped = again(other, tree, turned)
-    expected, found = told(problem, tree), told(other, swapped)
+    expected, found = told_of(model), told(other, swapped)
     assert av.effects(swapped).attrs["towards"] != av.effects(tree).attrs["towards"]
     if problem.spec.link == "identity":
         expected["predictions"] *= -1.0
@@ -208,27 +202,27 @@ def test_the_order_of_memory_means_nothing(model):
     }
     new = table(2, M, 50)
     by_columns = pd.DataFrame(np.asfortranarray(new), columns=new.columns, index=new.index)
-    same(told(other, av.adopt(other, columns), by_columns), told(problem, tree))
+    same(told(other, av.adopt(other, columns), by_columns), told_of(model))
 
 
 @every_model
 def test_the_units_of_the_columns_mean_nothing(model):
-    problem, tree = made(model)
+    _, tree = made(model)
     scale, shift = np.array([0.01, 2.0, 1000.0, 1.0, 7.0]), np.array([3.0, 0.0, -50.0, 1.0, 0.2])
     other = av.problem(model, dataset(table() * scale + shift))
     moved = again(other, tree, lambda name, x: x)
     # (x - mean) / sd loses digits where a mean is large beside its sd
-    same(told(other, moved, table(2, M, 50) * scale + shift), told(problem, tree), rtol=1e-6)
+    same(told(other, moved, table(2, M, 50) * scale + shift), told_of(model), rtol=1e-6)
 
 
 @every_model
 def test_names_are_only_names(model):
-    problem, tree = made(model)
+    _, tree = made(model)
     new_names = dict(zip("abcde", ["q", "effect", "b c", "0", "a"], strict=True))
     other = av.problem(model, dataset(table().rename(columns=new_names)))
     moved = again(other, tree)
     expected, found = (
-        told(problem, tree),
+        told_of(model),
         told(other, moved, table(2, M, 50).rename(columns=new_names)),
     )
     back = {new: old for old, new in new_names.items()}
@@ -240,7 +234,7 @@ def test_names_are_only_names(model):
 @pytest.mark.parametrize("model", [name for name, spec in ZOO.items() if not fixed_width(spec)])
 def test_a_column_that_does_not_vary_adds_nothing(model):
     """Where weights are learned. Fixed ones, and those of a mask, are 1 / D of all columns."""
-    problem, tree = made(model)
+    _, tree = made(model)
     wide, new = table().assign(f=4.0), table(2, M, 50).assign(f=4.0)
     other = av.problem(model, dataset(wide))
     extra = rng(6).permutation(D)[0]
@@ -250,7 +244,7 @@ def test_a_column_that_does_not_vary_adds_nothing(model):
         return x.isel(feature=[*range(D), extra]) if "feature" in x.dims else x
 
     moved = again(other, tree, with_one_more)
-    found, expected = told(other, moved, new), told(problem, tree)
+    found, expected = told(other, moved, new), told_of(model)
     own = found["features"].loc["f"]
     assert (own["effect"], own["p_active"], own["size"]) == (0.0, 0.0, 0.0)
     found["features"] = found["features"].drop(index="f")

@@ -35,57 +35,10 @@ def made(unconverged=0, error=0.0, **leads):
 SURE, UNSURE = 0.01, 0.6
 
 
-def test_what_is_clearly_better_is_said_to_be():
-    text = made(rfvm=(-0.3, SURE), l1=(-0.5, SURE), ridge=(-0.6, SURE), share=(-0.69, 0)).sentence
-    assert "Best on the rows held out: rfvm. All others are worse by more than 2" in text
-    assert (
-        "rfvm predicts better than penalised logistic regression (l1, the best of it), by" in text
-    )
-    assert "guess" not in text
-
-
-def test_what_cannot_be_told_apart_is_said_not_to_be():
-    text = made(rfvm=(-0.5, UNSURE), l1=(-0.52, UNSURE), share=(-0.9, SURE)).sentence
-    assert f"These {N} rows cannot tell it apart from l1; worse: share." in text
-    assert "No model of the zoo clearly beats penalised logistic regression (l1): rfvm is" in text
-    assert "which may be luck" in text
-
-
-def test_a_zoo_that_is_beaten_is_said_to_be():
-    text = made(rfvm=(-0.6, SURE), pfcvm=(-0.65, SURE), l1=(-0.3, SURE)).sentence
-    assert "No model of the zoo predicts as well as penalised logistic regression (l1)" in text
-    assert "rfvm is behind it by 0.3" in text
-
-
-def test_nothing_better_than_a_guess_is_said():
-    assert "no feature helps" in made(rfvm=(-0.8, SURE), share=(-0.69, 0)).sentence
-    unsure = made(rfvm=(-0.66, UNSURE), share=(-0.69, 0)).sentence
-    assert "Even rfvm does not clearly predict better than share, a guess." in unsure
-
-
 def test_the_error_of_a_log_score_is_that_of_its_folds():
     assert made(0, 0.1, rfvm=(-0.5, UNSURE), l1=(-0.6, UNSURE)).table.loc[
         "rfvm", "error"
     ] == pytest.approx(0.1)
-
-
-def test_fits_that_ended_early_and_their_noise_are_said():
-    text = made(3, 0.001, rfvm=(-0.5, UNSURE), l1=(-0.52, UNSURE)).sentence
-    assert "ended before they had converged: rfvm 3 of 4" in text
-    assert "Raise ess" not in text
-    noisy = made(3, 0.1, rfvm=(-0.5, UNSURE), l1=(-0.52, UNSURE)).sentence
-    assert "The Monte Carlo error of rfvm is not small against the differences." in noisy
-    assert "Without" not in noisy
-
-
-def test_a_text_is_of_80_columns_and_a_figure_has_all_names():
-    choice = made(**{"a" * 40: (-0.4, UNSURE), "l1": (-0.5, UNSURE), "share": (-0.69, 0.0)})
-    assert max(map(len, choice.text().splitlines())) <= 80
-    picture = choice.plot()
-    assert {text.split(":")[0] for text in (s.text for s in picture.spots)} == {
-        "a" * 40, "l1", "share",
-    }  # fmt: skip
-    assert "Log score of 3 candidates on made" in picture.alt
 
 
 def test_a_guess_far_below_does_not_squeeze_the_others():

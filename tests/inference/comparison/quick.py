@@ -11,12 +11,17 @@ from ardvark.inference.methods import registry
 from ardvark.inference.target.backend import FitFailed, Result
 
 
-def registered(monkeypatch, *methods):
-    """Register methods for one test, whose fits simulate few draws of the prior beside them."""
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+def few_prior_draws(monkeypatch):
+    """Simulate few draws of the prior beside those of a fit."""
     monkeypatch.setattr(prior_activity, "_KNOWN", {})
     for name, size in (("DRAWS", 20), ("FEWEST", 10)):
         monkeypatch.setattr(prior_activity, name, size)
+
+
+def registered(monkeypatch, *methods):
+    """Register methods for one test, whose fits simulate few draws of the prior beside them."""
+    few_prior_draws(monkeypatch)
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     for method in methods:
         av.inference.register_backend(method)
 

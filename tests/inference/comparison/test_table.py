@@ -1,8 +1,5 @@
 """The table: each number is what its column says, checked on draws made by hand."""
 
-import html
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,9 +13,8 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.entry import reference_of
 from ardvark.inference.scoring.baselines import baselines
-from ardvark.inference.scoring.columns import COLUMNS, DISTANCES, table_text
+from ardvark.inference.scoring.columns import COLUMNS
 from ardvark.inference.scoring.held_out import measures
-from ardvark.inference.scoring.statistic import Distance
 from tests.inference.methods.foreign import paper_variables
 from tests.support import rng, seed
 
@@ -118,63 +114,6 @@ def test_the_reference_is_the_first_converged_chain(problem):
     assert av.compare({k: fits[k] for k in ("q", "good")}, reference="q").reference == "q"
 
 
-@pytest.mark.statistical
-def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path):
-    """Half the sd, by 60 standard errors of a ratio.
-
-    Chains of 1000 independent draws have an R-hat above 1.01 with a probability below 1e-12.
-    """
-    long = {"shape": (4, 1000)}
-    narrow = made(problem, "approximation", scale=0.5, number=1, **long)
-    fits = {"exact": made(problem, **long), "narrow": narrow}
-    found = av.compare(fits, problem=problem)
-    assert found.table["verdict"].to_dict() == {"exact": "converged", "narrow": "with care"}
-    words = found.verdicts()
-    assert words.loc["exact", "uncertainty"] == words.loc["narrow", "means"] == "good"
-    assert words.loc["narrow", "uncertainty"] in ("rough", "bad")
-    assert "intervals" in words.loc["narrow", "verdict"]
-    lines = repr(found).splitlines()
-    assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
-    assert max(map(len, lines)) <= 80
-    every = found.text(full=True).splitlines()
-    assert every[0] == lines[0]
-    assert every[2] == "exact [converged]: nothing speaks against it."
-    assert "Whether the model predicts was not asked" in " ".join(every)
-    assert max(map(len, every)) <= 80
-    page = found.to_html(tmp_path / "new" / "page.html", pictures={}).read_text()
-    first, table = page.index("How far each fit is"), page.index("Scorecard")
-    assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
-    assert found.verdict["narrow"].reasons[0] in page
-    for text in (found._repr_html_(), page):
-        assert text.count('class="badge') == 2
-    assert "Every distance from the reference" in page
-
-
-@pytest.mark.statistical
-def test_every_distance_and_its_floor_are_kept(problem):
-    fits = {"exact": made(problem), "again": made(problem, number=1)}
-    found = av.compare(fits, problem=problem)
-    rows = found.distances.set_index(["fit", "quantity", "statistic"])
-    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight"):
-        row = rows.loc[("again", quantity, "sd_ratio")]
-        assert row["value"] > 0.0
-        assert row["floor"] > 0.0
-    assert set(found.distances) == {*Distance._fields, "limit"}
-    assert rows.loc["again", "eta", "error"]["limit"] == 0.25
-    assert np.isnan(rows.loc["again", "eta", "sd_ratio"]["limit"])
-    assert rows.index.is_unique
-    assert re.fullmatch(r"eta\[\d+\]", rows.loc["again", "eta", "error"]["component"])
-    assert rows.loc["exact"]["floor"].isna().all()
-    # the table has the same numbers; in print, what is inside its floor is none
-    for column, pair in DISTANCES.items():
-        if ("again", *pair) in rows.index:
-            row = rows.loc[("again", *pair)]
-            assert found.table.loc["again", column] == row["value"]
-            (heading,) = (c.heading for c in COLUMNS if c.name == column)
-            inside = row["deviation"] <= row["floor"]
-            assert (found.printed.loc[heading, "again"] == "= floor") == inside
-
-
 def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
     """A narrow fit, well-centred: of the row with the least of the posterior in its interval."""
     exact, narrow = made(problem), made(problem, "approximation", scale=0.1, number=1)
@@ -184,20 +123,6 @@ def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
     counted = ((posterior >= low) & (posterior <= high)).mean(axis=(0, 1)).min()
     assert table.loc["narrow", "coverage_90_eta"] == pytest.approx(counted, abs=1e-12)
     assert counted < 0.2
-
-
-def test_a_single_draw_has_no_sd(problem):
-    point = made(problem, "point")
-    one = xr.DataTree.from_dict(
-        {
-            "/posterior": point["posterior"].to_dataset().isel(chain=[0], draw=[0]),
-            "/sample_stats": xr.Dataset(),
-        }
-    )
-    one.attrs = point.attrs
-    row = av.compare({"exact": made(problem), "point": one}).table.loc["point"]
-    assert np.isnan(row["sd_ratio_eta"])
-    assert row["error_eta"] > 0
 
 
 def test_accuracy_log_score_and_baselines(problem, split):
@@ -329,28 +254,6 @@ def test_a_sure_baseline_that_is_wrong_has_a_finite_log_score(small_data):
     assert found.row["log_score"] == pytest.approx(np.log(np.maximum(true, tiny)).mean(), rel=1e-6)
 
 
-def test_a_failed_fit_keeps_its_row(problem):
-    failed = made(problem, status="failed")
-    failed["posterior"] = xr.DataTree(xr.Dataset())
-    failed.attrs["reason"] = "it ran out of luck"
-    table = av.compare({"good": made(problem), "bad": failed}).table
-    assert table.loc["bad", "status"] == "failed"
-    assert table.loc["bad", "reason"] == "it ran out of luck"
-    assert pd.isna(table.loc["bad", "error_eta"])
-
-
-def test_what_cannot_be_compared(problem, small_data, split):
-    other = av.problem("rfvm", small_data(seed=9))
-    with pytest.raises(InputError, match="fits is empty"):
-        av.compare({})
-    with pytest.raises(InputError, match="different problems"):
-        av.compare({"a": made(problem), "b": made(other)})
-    with pytest.raises(InputError, match="unknown reference 'nats'"):
-        av.compare({"nuts": made(problem)}, reference="nats")
-    with pytest.raises(InputError, match="pass problem="):
-        av.compare({"a": made(problem)}, test=split[1])
-
-
 def test_pictures(problem):
     fits = {"exact": made(problem), "b": made(problem, "approximation", shift=0.5, number=1)}
     comparison = av.compare(fits, problem=problem)
@@ -365,31 +268,6 @@ def test_pictures(problem):
     fits["exact"]["selection"] = xr.DataTree(av.select(problem, fits["exact"]))
     shown = av.compare(fits, problem=problem).pictures()
     assert list(shown) == ["frontier", "eta", "forest", "curve", "samples", "ranks"]
-
-
-def test_the_page_says_which_features_matter(problem, tmp_path):
-    """For each fit, the reference first."""
-    fits = {"q": made(problem, "approximation", number=1), "exact": made(problem)}
-    for tree in fits.values():
-        tree["selection"] = xr.DataTree(av.select(problem, tree))
-    comparison = av.compare(fits, problem=problem)
-    said = comparison.selection()
-    assert list(said) == ["exact", "q"]
-    page = html.unescape(comparison.to_html(tmp_path / "page.html", pictures={}).read_text())
-    for name, words in said.items():
-        assert words.startswith("On average ")
-        assert f"<dt>{name}</dt><dd>{words}</dd>" in page
-
-
-def test_fits_that_count_effects_above_different_sizes_are_not_compared(problem):
-    """One without a selection says nothing of a size."""
-    fits = {"a": made(problem), "b": made(problem, number=1), "c": made(problem, number=2)}
-    for name, size in (("a", 0.5), ("b", 0.2)):
-        fits[name]["selection"] = xr.DataTree(av.select(problem, fits[name], threshold=size))
-    with pytest.raises(InputError, match=r"effects above different sizes \(0.2, 0.5\): give each"):
-        av.compare(fits, problem=problem)
-    fits["b"]["selection"] = xr.DataTree(av.select(problem, fits["b"]))
-    assert list(av.compare(fits, problem=problem).table.index) == ["a", "b", "c"]
 
 
 def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
@@ -407,14 +285,6 @@ def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
     assert np.isnan(table.loc["majority", "wrong_sure"])
 
 
-def test_the_printed_table_is_short_and_blank_where_nothing_is_known(problem):
-    shown = table_text(av.compare({"a": made(problem), "q": made(problem, "point")}).table)
-    assert shown.loc["draws", "a"] == "2000"
-    assert shown.loc["worst R-hat", "q"] == ""
-    assert float(shown.loc["worst R-hat", "a"]) < 1.05
-    assert not shown.astype(str).map(lambda s: "nan" in s.lower()).to_numpy().any()
-
-
 class TestPrediction:
     def test_a_frame_is_matched_by_column_names(self, problem, split):
         tree = made(problem)
@@ -428,19 +298,6 @@ class TestPrediction:
         np.testing.assert_array_equal(av.predict(problem, tree, data), a)
         with pytest.raises(InputError, match=r"lacks 1 feature\(s\).*'x0'|lacks 1 feature"):
             av.predict(problem, tree, X.drop(columns=X.columns[0]))
-
-    def test_wrong_inputs(self, problem, small_data, split):
-        tree = made(problem)
-        with pytest.raises(InputError, match="X_new has 3 features and the training data have 4"):
-            av.predict(problem, tree, np.ones((2, 3)))
-        with pytest.raises(InputError, match="NaN or infinite"):
-            av.predict(problem, tree, np.full((2, D), np.nan))
-        with pytest.raises(InputError, match="this is a fit of another problem"):
-            av.predict(av.problem("rfvm", small_data(seed=9)), tree, split[1])
-        with pytest.raises(InputError, match="rule must be one of"):
-            av.predict(problem, tree, split[1], rule="mode")
-        with pytest.raises(InputError, match="has no predictor of its own"):
-            av.predict(problem, tree, split[1], rule="paper")
 
     def test_the_papers_own_rule(self, problem, split):
         """Eq. (24) replaces the mean over q by a probit: what is known is that it has one value.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from tests.support import rng, seed
 
 NAMES = ["zeta", "beta", "alpha", "mid"]
@@ -17,22 +16,6 @@ def fitted():
     problem = av.problem("pfcvm", data)
     fit = av.fit(problem, "paper", draws=20, random_seed=seed(1), progressbar=False)
     return problem, fit
-
-
-@pytest.mark.parametrize("dim", ["feature", "obs", "basis"])
-def test_every_reader_refuses_another_order(fitted, dim):
-    problem, fit = fitted
-    other = fit.isel({dim: slice(None, None, -1)})
-    uses = (
-        lambda: av.predict(problem, other, problem.data),
-        lambda: av.select(problem, other),
-        lambda: av.compare({"one": other}, problem=problem),
-        lambda: av.compare({"one": fit, "two": other}),
-    )
-    for use in uses:
-        with pytest.raises(InputError, match=f"the names along '{dim}' of this fit are in another"):
-            use()
-    av.predict(problem, fit, problem.data)
 
 
 def test_adopt_puts_them_in_order(fitted):

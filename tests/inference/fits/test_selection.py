@@ -15,7 +15,6 @@ from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.selection import summary
 from ardvark.inference.target.backend import Result
 from tests.inference.comparison.quick import Prior, registered
-from tests.inference.fits.selections import selection as made
 from tests.inference.fits.weights import (
     IDS,
     KERNELS,
@@ -246,65 +245,3 @@ def test_the_table_counts_what_is_active(small_data):
     numbers = summary(tree["selection"].to_dataset(), "feature")
     assert (numbers["low"], numbers["high"], numbers["n90"]) == (0.0, 2.0, 1)
     assert numbers["selected"] == 1  # 0.75; 0.25 and 0 are not
-
-
-# --- in words -------------------------------------------------------------------------------------
-
-
-def told(probability, counts, n90, kind="mcmc"):
-    names = [f"g{i}" for i in range(len(probability))]
-    found = made(probability, names, counts=[counts], n90=[n90])
-    tree = xr.DataTree.from_dict({"/selection": found})
-    tree.attrs["kind"] = kind
-    return words(tree)
-
-
-def test_when_some_are_identified():
-    text = told([0.6, 0.1, 0.0, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan])
-    assert text == (
-        "On average 1.7 of 5 features have an effect above 0.5 (90 % interval 1 to 2). "
-        "More likely above it than not are g4 (P 0.98), g0 (P 0.60); "
-        "2 features carry 90 % of the squared effects."
-    )
-
-
-def test_when_none_is_identified():
-    text = told([0.5, 0.2, 0.0], [1.0, 0.0], [1.0, 1.0])
-    assert text == (
-        "On average 0.5 of 3 features have an effect above 0.5 (90 % interval 0 to 1). "
-        "None is more likely above it than not, so this fit singles out no feature; "
-        "1 feature carries 90 % of the squared effects."
-    )
-
-
-def test_a_list_of_the_highest_says_little_where_all_are_high():
-    """The lower quartile of P(effect) is told where it is above a quarter."""
-    assert "Three in four" not in told([0.9, 0.9, 0.25, 0.1, 0.0], [2.0], [1.0])
-    assert "Three in four" not in told([0.9, 0.6, 0.25, 0.25, 0.25], [2.0], [1.0])
-    said = " Three in four have a probability of at least {} of that, so a list of the highest says"
-    assert said.format("0.30") in told([0.9, 0.6, 0.5, 0.3, 0.1], [2.0], [1.0])
-    assert said.format("0.45") in told([0.9, 0.8, 0.5, 0.3], [2.0], [1.0])  # 0.3 + 0.75 (0.5 - 0.3)
-
-
-def test_when_nothing_ever_is_active():
-    text = told([0.0, 0.0], [0.0], [2.0])
-    assert text == "None of the 2 features has an effect above 0.5 in any draw."
-
-
-def test_many_names_are_cut_short():
-    text = told([1.0] * 11, [11.0], [9.0])
-    assert "g0 (P 1.00), " in text
-    assert "g7 (P 1.00) and 3 more; 9 features carry" in text
-    assert "g8" not in text
-
-
-@pytest.mark.parametrize("kind", ["point", "search"])
-def test_a_point_speaks_of_its_one_state(kind):
-    text = told([0.0, 1.0, 1.0], [2.0], [2.0], kind)
-    assert text == (
-        "At the returned point 2 of 3 features have an effect above 0.5: g1, g2; "
-        "2 features carry 90 % of the squared effects."
-    )
-    assert told([0.0, 0.0], [0.0], [0.0], kind) == (
-        "At the returned point 0 of 2 features have an effect above 0.5."
-    )

@@ -35,63 +35,58 @@ def tree_of(p, kind="mcmc", prior=None, effect=None, attrs=None, **known):
     return tree
 
 
-def test_the_prior_direction_and_size_stand_beside_p_active():
-    p, effect = [0.25, 0.875, 0.75, 0.0, 0.0], [0.0, -2.0, 1.25, 0.0, 0.0]
-    tree = tree_of(p, prior=[0.25] * 5, effect=effect)
-    assert av.inference.selection_text(tree) == (
-        "On average 1.5 of 5 features have an effect above 0.5 (90 % interval 1 to 2; the prior "
-        "expects 1.2). More likely above it than not (prior 0.25) are g1 (-2 [-2.5, -1.5], P "
-        "0.88), g2 (+1.2 [0.75, 1.8], P 0.75); 1 feature carries 90 % of the squared effects, and "
-        "those above it 80 %. Numbers with a sign are effects on eta towards 'ill', in log odds "
-        "per standard deviation of the feature, with 90 % intervals."
-    )
+def told(p, counts=(1.0, 2.0), n90=(2.0, 2.0), kind="mcmc"):
+    """Return a fit of which P(effect) and the numbers of each draw are known, and nothing else."""
+    found = selection(p, [f"g{k}" for k in range(len(p))], counts=[counts], n90=[n90])
+    tree = xr.DataTree.from_dict({"/selection": found})
+    tree.attrs["kind"] = kind
+    return tree
 
 
-def test_priors_that_differ_are_told_of_each():
-    """As under labels in the basis; a constant feature, without an effect, does not count."""
-    text = av.inference.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.25, 0.5, 0.0]))
-    assert "above it than not are g1 (P 0.88, prior 0.50); " in text
-    alike = av.inference.selection_text(tree_of([0.25, 0.875, 0.0], prior=[0.5, 0.5, 0.0]))
-    assert "above it than not (prior 0.50) are g1 (P 0.88); " in alike
-    none = av.inference.selection_text(tree_of([0.25, 0.125], prior=[0.5, 0.5]))
-    assert "None is more likely above it than not (prior 0.50), so this fit" in none
+SIGNED = [0.0, -2.02, 1.24, 0.0, 0.0]
+SLOPE = {"direction": "average partial effect"}
+GROUPS = {
+    "group_of_feature": [0, 0, 1, 1, 2, 2, 3, 3],
+    "leading_feature": [0, 2, 4, 6],
+    "p_active_group": [0.63, 0.97, 0.63, 0.19],
+    "mcse_group": [0.01] * 4,
+    # the second says what its leading feature says, the third what the prior says
+    "prior_group": [0.26, 0.26, 0.56, 0.13],
+}
+OF_GROUPS = [0.38, 0.26, 0.94, 0.26, 0.38, 0.26, 0.13, 0.06]
+CASES = {
+    "all that is known": tree_of([0.24, 0.87, 0.76, 0.0, 0.0], prior=[0.24] * 5, effect=SIGNED),
+    "priors that differ": tree_of([0.24, 0.87, 0.0], prior=[0.24, 0.51, 0.0]),
+    "equal priors, one feature is constant": tree_of([0.24, 0.87, 0.0], prior=[0.51, 0.51, 0.0]),
+    "none, beside the prior": tree_of([0.24, 0.13], prior=[0.51, 0.51]),
+    "slopes": tree_of([0.0, 1.0, 1.0, 0.0, 0.0], effect=SIGNED, attrs=SLOPE),
+    "a point with signs": tree_of([0.0, 1.0, 1.0, 0.0, 0.0], "point", effect=SIGNED),
+    "groups that say more": tree_of(OF_GROUPS, prior=np.full(8, 0.13), **GROUPS),
+    "some": told([0.61, 0.1, 0.0, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan]),
+    "none": told([0.5, 0.2, 0.0], [1.0, 0.0], [1.0, 1.0]),
+    "the lower quartile is 0.24": told([0.9, 0.61, 0.24, 0.24, 0.24]),
+    "the lower quartile is 0.31": told([0.9, 0.61, 0.5, 0.31, 0.1]),
+    "the lower quartile is 0.46": told([0.9, 0.8, 0.5, 0.34]),
+    "never": told([0.0, 0.0], [0.0], [2.0]),
+    "many": told([1.0] * 11, [11.0], [9.0]),
+    "a point": told([0.0, 1.0, 1.0], [2.0], [2.0], "point"),
+    "a point without any": told([0.0, 0.0], [0.0], [0.0], "search"),
+}
 
 
-def test_slopes_are_called_so_and_a_point_has_no_interval():
-    effect = [0.0, -2.0, 1.25]
-    tree = tree_of([0.0, 1.0, 1.0], effect=effect, attrs={"direction": "average partial effect"})
-    assert (
-        "effects on eta (average partial effect) towards 'ill', in"
-        in av.inference.selection_text(tree)
-    )
-    point = av.inference.selection_text(tree_of([0.0, 1.0, 1.0], "point", effect=effect))
-    assert point == (
-        "At the returned point 2 of 3 features have an effect above 0.5: g1 (-2), g2 (+1.2); "
-        "1 feature carries 90 % of the squared effects, and those above it 80 %. Numbers with a "
-        "sign are effects on eta towards 'ill', in log odds per standard deviation of the feature."
-    )
+def test_selections_in_words(snapshot):
+    lines = [f"{n}: {av.inference.selection_text(tree)}" for n, tree in CASES.items()]
+    for name in ("all that is known", "slopes", "some"):
+        lines += [f"\n{name}", printed(av.effects(CASES[name])).to_string()]
+    snapshot("selection", "\n".join(lines))
 
 
-def test_groups_are_named_where_they_say_more_than_their_members_and_the_prior():
-    p = [0.375, 0.25, 0.9375, 0.25, 0.375, 0.25, 0.125, 0.0625]
-    groups = {
-        "group_of_feature": [0, 0, 1, 1, 2, 2, 3, 3],
-        "leading_feature": [0, 2, 4, 6],
-        "p_active_group": [0.625, 0.96875, 0.625, 0.1875],
-        "mcse_group": [0.01] * 4,
-        # the second says what its leading feature says, the third what the prior says
-        "prior_group": [0.25, 0.25, 0.5625, 0.125],
-    }
-    tree = tree_of(p, prior=np.full(8, 0.125), **groups)
-    assert av.inference.selection_text(tree).endswith(
-        "At least one of a group of correlated features (correlation of at least 0.6) has such an "
-        "effect: g0, g1 (0.62, prior 0.25)."
-    )
-    table = group_table(tree)
+def test_the_table_of_groups():
+    table = group_table(CASES["groups that say more"])
     assert table.index.tolist() == ["g2", "g0", "g4", "g6"]  # the most probable first
     assert table["members"].tolist() == [["g2", "g3"], ["g0", "g1"], ["g4", "g5"], ["g6", "g7"]]
-    assert table.loc["g0", ["p_active", "mcse", "prior"]].tolist() == [0.625, 0.01, 0.25]
-    assert group_table(tree_of(p)).empty
+    assert table.loc["g0", ["p_active", "mcse", "prior"]].tolist() == [0.63, 0.01, 0.26]
+    assert group_table(CASES["none"]).empty
 
 
 def test_the_table_has_what_is_known():
@@ -114,7 +109,6 @@ def test_the_table_has_what_is_known():
     assert bare[unknown].isna().all(axis=None)
     assert bare["p_active"].tolist() == [0.25, 0.875]
     assert av.effects(tree, "sample").empty
-    assert "Numbers with a sign" not in av.inference.selection_text(tree_of([0.25, 0.875]))
 
 
 @pytest.mark.parametrize(
@@ -153,19 +147,3 @@ def test_the_error_of_a_bayes_factor_is_its_spread_over_repetitions():
     spread = np.log(table["bayes_factor"]).std()
     told = np.sqrt((table["bayes_factor_error"] ** 2).mean())
     assert abs(told / spread - 1.0) < z_limit() * 0.035 + 0.02
-
-
-def test_in_print_what_is_not_known_has_no_column():
-    known = {"direction_feature": [0.75, 1.0]}
-    shown = printed(
-        av.effects(tree_of([0.25, 0.875], prior=[0.25, 0.5], effect=[0.5, -1.0], **known))
-    )
-    assert shown.loc["g1"].to_dict() == {
-        "effect": "-1.00", "odds ratio (90 %)": "0.39 (0.22 to 0.61)", "direction": "1.00",
-        "P(> 0.5)": "0.88", "prior": "0.50", "Bayes f.": "7",
-    }  # fmt: skip
-    slope = tree_of([0.25], effect=[1.0], attrs={"direction": "average partial effect"})
-    assert printed(av.effects(slope)).loc["g0"].to_dict() == {
-        "effect": "+1.00", "90 % interval": "+0.5 to +1.5", "P(> 0.5)": "0.25"
-    }  # fmt: skip
-    assert list(printed(av.effects(tree_of([0.25])))) == ["P(> 0.5)"]

@@ -1,7 +1,6 @@
 """The panel: folds that see nothing of their own rows, sizes, coefficients, files, and words."""
 
 import csv
-import dataclasses
 import json
 import pickle
 from functools import cache
@@ -302,7 +301,6 @@ def test_columns_that_are_always_in_are_in_every_submodel(tmp_path):
     assert panel.table.loc[1, "log_score"] > panel.table.loc[0, "log_score"]
     # in the folds too: without x2 the other one is there, and predicts better than a coin
     assert panel.table.loc[0, "log_score"] > np.log(0.5)
-    assert "always" in one.text()
 
 
 def messy():
@@ -331,112 +329,13 @@ def test_an_estimator_takes_rows_as_they_stood_in_the_table():
     marked = frame[own].astype({"age": object}).replace({"age": {40.0: "?"}})
     first = model.predict_proba(frame[own].assign(age=frame["age"].replace(40.0, 50.0)))
     np.testing.assert_allclose(model.predict_proba(marked), first, rtol=1e-12)
-    with pytest.raises(
-        InputError, match=r"the rows lack sex\. The panel needs the columns age, sex"
-    ):
+    with pytest.raises(InputError, match="the rows lack sex"):
         model.predict_proba(frame[own].drop(columns="sex"))
     again = clone(model).fit(frame[own], np.where(data.y == 1, "well", "ill"))
     assert again.score(frame[own], np.where(data.y == 1, "well", "ill")) > 0.7
 
 
-def test_a_file_says_what_its_columns_mean(tmp_path):
-    _, _, panel = messy()
-    panel.at(2).to_csv(tmp_path / "panel.csv")
-    notes = pd.read_csv(tmp_path / "panel.csv", index_col="name")["note"]
-    assert (
-        notes["intercept"] == "log odds of well; size 2; horseshoe on data; posterior_ in log odds"
-    )
-    assert notes["age"] == "50 if missing"
-    assert notes["sex=m"] == "1 if m; 0 if f; 0 if missing"
-    assert panel.at(1).coefficients.columns.tolist() == [
-        "coefficient",
-        "per_sd",
-        "posterior_effect",
-        "posterior_low",
-        "posterior_high",
-    ]
-
-
-def test_without_features_the_columns_that_are_always_in_are_named():
-    """Else age and sex, which predict, read as nothing: with their coefficients."""
-    _, _, panel = messy()
-    none = dataclasses.replace(panel, suggested=0, size=0)
-    words = " ".join(none.text().split())
-    assert "none of 6 features is needed: age, sex=m alone predict as well as" in words
-    assert "0 (age, sex=m) -" in words
-    assert "Coefficients of size 0" in words
-    assert "age" in words.partition("interval")[2]
-    one = dataclasses.replace(panel, suggested=1).at(1)
-    scores = panel.table["formula"]
-    said = f"size 1 has log score {scores[1]:.3f}: {scores[1] - scores[0]:+.3f} to size 0"
-    assert said in one.text()
-    assert "horseshoe on data" in one.plot().get_suptitle()
-    assert "1 standard error" in one.plot().axes[0].get_ylabel()
-
-
-def test_what_p_active_selects_stands_beside_it(small):
-    _, fit, panel = small
-    chosen = av.effects(fit).sort_values("p_active", ascending=False, kind="stable")
-    assert panel.selected_by_p_active == tuple(chosen.index[chosen["P > 1/2"]])
-    assert "P(effect) above one half" in panel.text()
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def test_words_fit_a_terminal():
-    """32 lines of eighty columns, with long names and as many members as there are sizes."""
-    frame, y = table(4, N=80, D=25)
-    problem, fit = fitted(frame.rename(columns=lambda name: f"{name}_{'long' * 12}"), y)
-    found = av.panel(problem, fit, test=problem.data, folds=2, progressbar=False)
-    for size in (None, 0, 1, 20):
-        panel = dataclasses.replace(found, suggested=size, size=size, not_converged=("fold 1",) * 9)
-        lines = panel.text().splitlines()
-        assert len(lines) <= 32
-        assert max(map(len, lines)) <= 80
-        assert repr(panel) == panel.text()
-        assert "80 rows left out of the fit" in " ".join(panel.text().split())
-        assert ("suggested" in panel.text()) == (size is not None)
-        assert ("no size" in panel.plot().get_suptitle()) == (size is None)
-    nothing = dataclasses.replace(found, suggested=None, size=None)
-    with pytest.raises(InputError, match="no panel of up to 20 features"):
-        _ = nothing.coefficients
-    assert len(nothing.at(2).names) == 2
-
-
 # --- refusals -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"sizes": 7}, "sizes must be an integer from 1 to 6"),
-        ({"sizes": [2, 9]}, "sizes must be an integer from 0 to 6"),
-        ({"sizes": []}, "sizes is empty"),
-        ({"folds": 1}, "folds must be"),
-        ({"folds": 50}, "the number of rows of the smaller class"),
-    ],
-)
-def test_what_cannot_be_asked_for(small, given, message):
-    problem, fit, _ = small
-    with pytest.raises(InputError, match=message):
-        av.panel(problem, fit, progressbar=False, **given)
-
-
-def test_fits_that_cannot_be_projected_or_made_again(small):
-    problem, fit, panel = small
-    with pytest.raises(InputError, match="another problem"):
-        av.panel(av.problem("horseshoe", *table(9)), fit)
-    adopted = fit.copy()
-    adopted.attrs["method"] = "mine"
-    with pytest.raises(InputError, match="is no method of ardvark"):
-        av.panel(problem, adopted)
-    scores = av.problem("fs_skr", *table())
-    drawn = av.fit(scores, "prior", random_seed=seed(), draws=4, chains=1, progressbar=False)
-    with pytest.raises(InputError, match="gives scores"):
-        av.panel(scores, drawn)
-    with pytest.raises(InputError, match="searched up to 6 features, got 7"):
-        panel.at(7)
 
 
 def test_a_refit_that_fails_is_named():

@@ -7,9 +7,8 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from ardvark.data import Dataset
 from ardvark.inference.scoring import held_out
-from ardvark.inference.scoring.held_out import frame, measures, remarks, weighted, wrong_and_sure
+from ardvark.inference.scoring.held_out import frame, measures, weighted, wrong_and_sure
 from tests.support import rng, seed, z_limit
 
 
@@ -170,23 +169,3 @@ def test_resamples_come_in_chunks(monkeypatch):
     whole = measures(y, p > 0.5, p=p)
     monkeypatch.setattr(held_out, "_CHUNK", 20)
     assert measures(y, p > 0.5, p=p) == pytest.approx(whole)
-
-
-def dataset(ill, well):
-    X = np.arange(float(ill + well))[:, None]
-    return Dataset.from_arrays(X, np.array(["ill"] * ill + ["well"] * well), name="made")
-
-
-def test_unbalanced_and_tiny_data_are_said_in_words():
-    assert remarks(dataset(30, 40)) == []
-    assert remarks(dataset(30, 40), dataset(12, 10)) == []
-    (unbalanced,) = remarks(dataset(12, 108))
-    assert "12 of 120 training samples are 'ill'" in unbalanced
-    assert "answering 'well' would be right for 90 %" in unbalanced
-    tiny, *more = remarks(dataset(9, 9))
-    assert tiny.startswith("Tiny data: 9 of 18")
-    assert not more
-    assert len(remarks(dataset(2, 40))) == 2
-    (few,) = remarks(dataset(30, 40), dataset(5, 20))
-    assert "5 are 'ill' and 20 'well'" in few
-    assert "0.040" in few

@@ -1,7 +1,5 @@
 """The forest draws the signed effects of the selection, and their probabilities; or weights."""
 
-import re
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -81,23 +79,6 @@ def test_leaders_are_those_of_p_active_and_then_of_mean_size():
     assert forest.leaders(tree, "feature", 3).tolist() == [1, 2, 0]
     tree["selection"] = xr.DataTree(selection([0.7, 0.0, 0.7, 0.25]))
     assert forest.leaders(tree, "feature", 4).tolist() == [2, 0, 3, 1]
-
-
-def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
-    def with_active(p):
-        tree = selected(problem, **prior_draws(problem, draws=40))
-        tree["selection"]["p_active_feature"].values[:] = p
-        return tree
-
-    a, b, c = map(with_active, ([0.9, 0.6, 0.5, 0.2, 0.1], [0.9, 0.1, 0.9, 0.9, 0.1], [0.3] * 5))
-    title = forest.forest({"b": b, "a": a, "c": c}, "a", "x on y").figure.get_suptitle()
-    assert title.replace("\n", " ") == (
-        "x on y: 2 of 5 features more probably than not have |effect| above 0.5 under a, "
-        "and of these 1 under b, 0 under c"
-    )
-    alone = forest.forest({"c": c}).figure.get_suptitle().replace("\n", " ")
-    assert alone.startswith("No feature has |effect| above 0.5 more probably than not under c; ")
-    assert re.search(r"the leading one is x\d with 0.30$", alone)
 
 
 def test_samples_and_slopes_have_their_own_labels(small_data):

@@ -2,17 +2,15 @@
 
 from html.parser import HTMLParser
 
-import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 
 import ardvark as av
 from ardvark.inference.comparison.report.figures import FIGURES
 from ardvark.inference.comparison.report.page import PARTS
 from ardvark.inference.comparison.report.page import page as whole
 from tests import browser
-from tests.support import rng
+from tests.made import arrays_of, made_fit, problem_of, split
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 SHAPE = (4, 250)
@@ -48,45 +46,13 @@ def read(page):
     return reader
 
 
-def made(problem, number, kind="mcmc", scale=1.0):
-    """A fit of draws made up, with weights that matter and weights that do not."""
-    random, N = rng(number), problem.data.N
-    size = np.r_[1.0, 0.8, np.full(problem.data.D - 2, 0.01)]
-    posterior = {
-        "feature_weight": (
-            ("chain", "draw", "feature"),
-            size * np.abs(random.normal(1.0, 0.2 * scale, (*SHAPE, problem.data.D))),
-        ),
-        "sample_weight": (
-            ("chain", "draw", "basis"), 0.2 * scale * random.normal(size=(*SHAPE, N)),
-        ),
-        "bias": (("chain", "draw"), 0.1 * random.normal(size=SHAPE)),
-        "eta": (("chain", "draw", "obs"), scale * random.normal(size=(*SHAPE, N))),
-    }  # fmt: skip
-    coords = {"feature": list(problem.data.feature_names), "basis": list(problem.basis_names)}
-    coords["obs"] = list(problem.data.sample_names)
-    stats = xr.Dataset({"lp": (("chain", "draw"), random.normal(size=SHAPE))})
-    groups = {"/posterior": xr.Dataset(posterior, coords), "/sample_stats": stats}
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs = {
-        "kind": kind, "status": "finished", "reason": "", "method": "made", "seconds_run": 2.0,
-        "seconds_compile": 0.5, "fingerprint": problem.fingerprint, "model": "rfvm",
-    }  # fmt: skip
-    tree["selection"] = xr.DataTree(av.select(problem, tree))
-    return tree
-
-
 @pytest.fixture(scope="module")
-def comparison(small_data):
-    """Of two methods, one with a name that must be escaped, few rows of one class."""
-    data = small_data(N=40, D=16)
-    names = [f"pixel_{r}_{c}" for r in range(4) for c in range(4)]
-    data = av.Dataset.from_arrays(
-        data.X, np.array(["well", "ill"])[data.y], feature_names=names, name="<small> & odd"
-    )
-    train, test = data.split(0.4, random_seed=1)
-    problem = av.problem("rfvm", train, latent_noise="none")
-    fits = {"exact": made(problem, 0), "q<b>&": made(problem, 1, "approximation", scale=0.5)}
+def comparison():
+    """Of two methods, one with a name that must be escaped."""
+    train, test = split("<small> & odd")
+    problem = problem_of(train)
+    wide = made_fit(problem, arrays_of(problem, 2, scale=2.0), "advi", "approximation")
+    fits = {"exact": made_fit(problem, arrays_of(problem, 1)), "q<b>&": wide}
     return av.compare(fits, problem=problem, test=test)
 
 
@@ -189,7 +155,7 @@ def test_numbers_under_the_pointer(page, comparison):
         assert f"{r.fit}, {r.quantity} {r.statistic}: {r.value:.3g} {beside}" in told
     marks = [t for tag, t in reader.text if tag == "title"]
     effect = av.effects(comparison.fits["exact"])["effect"]
-    assert any(m.startswith(f"pixel_0_0, exact: mean {effect['pixel_0_0']:.3g}, ") for m in marks)
+    assert any(m.startswith(f"a, exact: mean {effect['a']:.3g}, ") for m in marks)
     for circle in reader.all("circle"):
         assert 0 <= float(circle["cx"]) <= 1000
 

@@ -45,10 +45,8 @@ def test_no_visible_effect_is_compared_with_the_reference():
     some = point_tree(weights(*[12.0] * 500))
     many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings_of(some, many)
-    assert str(found.reason) == (
-        "only 0.5 features have an effect above 0.1, on average over draws; "
-        f"the reference has {float(D):.1f}"
-    )
+    assert (found.reason.code, found.reason.numbers["reference"]) == ("less visible", float(D))
+    assert found.reason.numbers["which"].numbers["visible"] == 0.5
     assert (found.cap, found.remedy) == ("bad", REFERENCE)
     (found,) = findings_of(some)
     assert found.reason.code == "invisible or lost"
@@ -74,10 +72,7 @@ def test_an_empty_posterior_may_be_the_truth():
     tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
     found = verdicts({"exact": tree}, "exact")["exact"]
     assert found.level == "converged"
-    assert found.reasons == (
-        "no feature has an effect above 0.1 in any of its draws. "
-        "This may be the truth: nothing in X predicts y",
-    )
+    assert [reason.code for reason in found.because] == ["invisible"]
     assert found.remedies == ()
 
 
@@ -149,12 +144,12 @@ def test_a_component_that_is_frozen_in_one_chain_is_no_chain_that_never_moved():
 
 
 @pytest.mark.parametrize(
-    ("chains", "text"), [((2,), "chain 2 never moved"), ((0, 3), "chains 0, 3 never moved")]
+    ("chains", "code", "which"), [((2,), "stuck", "2"), ((0, 3), "several stuck", "0, 3")]
 )
-def test_a_frozen_chain_is_named_beside_a_component_that_moves_in_none(chains, text):
+def test_a_frozen_chain_is_named_beside_a_component_that_moves_in_none(chains, code, which):
     """A component that is constant in every chain, as a pruned one is, says nothing of a chain."""
     eta, weight = posterior(2)
     eta[..., 4] = 0.75
     eta[list(chains)] = eta[list(chains), :1]
     first, *_ = findings_of(tree_of(eta, weight))
-    assert (str(first.reason), first.cap) == (text, "bad")
+    assert (first.reason, first.cap) == (Reason(code, {"which": which}), "bad")
