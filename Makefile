@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
 BUILT := build/site
-.PHONY: help demo test data-test lab-test course docs docs-test slow reseed notebooks lint wheel release-check types clean
+.PHONY: help demo test data-test lab-test course docs docs-test slow reseed mutants notebooks lint wheel release-check types clean
 
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and three approximations"
@@ -21,6 +21,7 @@ help:
 	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
+	@echo "make mutants    change a FILE in COUNT places, one at a time, and run TESTS on each"
 	@echo "make notebooks  execute the notebooks and store their outputs (minutes)"
 	@echo "make lint       run ruff and import-linter"
 	@echo "make types      run mypy"
@@ -106,6 +107,17 @@ reseed: $(INSTALLED)
 	  echo "=== seeds moved by $$i"; \
 	  ARDVARK_RESEED=$$i $(PYTEST) -q -m "statistical and not slow" tests lab/tests || exit 1; \
 	done
+
+# Changes of operators and constants, COUNT of those in a file drawn by SEED, each under TESTS. In a
+# copy of what is committed, for the tool changes files where they lie.
+mutants: $(INSTALLED)
+	@$(call install,$(BIN)/python,cosmic-ray)
+	git worktree add --quiet --detach build/mutants
+	cd build/mutants && printf '[cosmic-ray]\nmodule-path = "%s"\ntimeout = 300.0\nexcluded-modules = []\ntest-command = "$(CURDIR)/$(BIN)/python -m pytest -n 0 -xq %s"\n[cosmic-ray.distributor]\nname = "local"\n' \
+	  "$(FILE)" "$(TESTS)" > made.toml && $(CURDIR)/$(BIN)/cosmic-ray init made.toml made.sqlite && \
+	  $(CURDIR)/$(BIN)/python -c "import random, sqlite3; c = sqlite3.connect('made.sqlite'); ids = sorted(c.execute('select job_id from work_items')); random.Random($(or $(SEED),1)).shuffle(ids); [c.execute(f'delete from {t} where job_id = ?', i) for t in ('mutation_specs', 'work_items') for i in ids[$(or $(COUNT),20):]]; c.commit()" && \
+	  $(CURDIR)/$(BIN)/cosmic-ray exec made.toml made.sqlite && $(CURDIR)/$(BIN)/cr-report --show-diff --surviving-only made.sqlite
+	git worktree remove --force build/mutants
 
 notebooks: $(INSTALLED)
 	$(BIN)/python notebooks/store.py
