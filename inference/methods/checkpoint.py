@@ -20,14 +20,12 @@ import xarray as xr
 from ardvark.common.validate import InputError, logger
 
 from ..fits.datatree import assemble, group, read, save
-from ..samplers.exact.method import KEPT
+from ..samplers.driver import KEPT, LAST
 from ..target.backend import Earlier, Result
 from .registry import Plan
 
 SECONDS = 60.0
 """Between two checkpoints, at least: a shorter run has none."""
-LAST = "last_"
-"""How the names of the chains' states begin, in the group fit."""
 
 
 @dataclass(eq=False)

@@ -18,14 +18,13 @@ from ardvark.models import SHARED, Problem
 from ardvark.models.centres import given_centres
 
 from ..fits.activity import Activity, activity
-from ..fits.convergence import convergence, missed
+from ..fits.convergence import EXACT, convergence, missed
 from ..fits.datatree import COVARIATES, as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
-from ..samplers.exact.method import most_kept
 from ..target.backend import Earlier, FitFailed, Job, Kind, Result
+from ..target.length import most_kept, refuse_too_large
 from ..target.reasons import Reason, joined
-from ..target.room import refuse_too_large
 from ..target.sampling import Keep, Sampling
 from ..target.target import Target
 from .checkpoint import Checkpoint
@@ -207,7 +206,7 @@ def finish(
     selection : bool
         Whether to compute which features and samples are active.
     """
-    problem, method, kind = target.problem, attrs["method"], attrs["kind"]
+    problem, kind = target.problem, attrs["kind"]
     seconds = {"seconds_compile": result.seconds_compile, "seconds_run": result.seconds_run}
     attrs = {**attrs, **seconds, **result.attrs}
     model = target.model if problem is None else None
@@ -219,19 +218,28 @@ def finish(
             found = activity(problem, weights_of(problem, posterior))
             tree["selection"] = xr.DataTree(described(problem, found, posterior))
     if kind == "mcmc" and result.posterior:
-        own = result.mixing  # computed once: the status of `exact` follows from its own judgement
-        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset() if own is None else own)
+        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset())
+    _count(tree)
+    _set_status(tree, result)
+    return tree
+
+
+def _set_status(tree: xr.DataTree, result: Result) -> None:
+    """Let the attributes say whether to trust a fit, and warn if not: the one place that decides.
+
+    A method knows what kept it from its end, and the driver of `exact` has judged its chains.
+    Other chains are judged here, and the trajectories of all.
+    """
     status, reason = result.status, result.reason
     code = reason.code if isinstance(reason, Reason) else "told"
-    if status == "finished" and kind == "mcmc":
-        missing = convergence(tree) if result.mixing is None else missed(tree)
-        status = "not_converged" if missing else "finished"
-        reason, code = joined(missing), missing[0].code if missing else "told"
-    _count(tree)
+    if status == "finished" and tree.attrs["kind"] == "mcmc":
+        missing = missed(tree) if result.judged else convergence(tree)
+        if missing:
+            status, reason, code = "not_converged", joined(missing), missing[0].code
     tree.attrs |= {"status": status, "reason": str(reason), "reason_code": code}
     if status != "finished":
+        method = tree.attrs["method"]
         logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
-    return tree
 
 
 def _count(tree: xr.DataTree) -> None:
@@ -252,7 +260,7 @@ def stored_size(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
     target = Target(problem)
     names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
-    draws = most_kept(sampling) if exact else sampling.draws
+    draws = most_kept(sampling, EXACT.bulk) if exact else sampling.draws
     return 8.0 * draws * sampling.chains * (kept + len(problem.y))
 
 

@@ -21,7 +21,7 @@ sets `status` to "not_converged" if the result must not be trusted. A method may
 
     predict_paper  (problem, details, X_new) -> P(y = 1), its own predictor
     held           (options, job) -> the draws of each chain that it must hold at once, for a method
-                   where they are not those that were asked for (`room.py`)
+                   where they are not those that were asked for (`length.py`)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
-import xarray as xr
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import one_of
@@ -129,9 +128,9 @@ class Result:
         "finished" or "not_converged".
     reason : str or Reason
         Why; a `Reason` if code has to tell it from others (`reasons.py`).
-    mixing : Dataset, optional
-        How well its chains have mixed, where the method itself judged that (`Mixing.to_dataset`):
-        its status follows from it. Otherwise `fit` judges the draws of a Markov chain.
+    judged : bool
+        Whether the status says that its chains have converged, or what they lack. Otherwise `fit`
+        judges the draws of a Markov chain.
     seconds_compile, seconds_run : float
         If the second is omitted, it is the rest of the time that the method took.
     attrs : dict
@@ -151,7 +150,7 @@ class Result:
     dims: Dims = field(default_factory=dict)
     status: Status = "finished"
     reason: str | Reason = ""
-    mixing: xr.Dataset | None = None
+    judged: bool = False
     seconds_compile: float = 0.0
     seconds_run: float = 0.0
     attrs: dict[str, Any] = field(default_factory=dict)

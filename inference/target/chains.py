@@ -1,44 +1,25 @@
 """Markov chains under way: they are taken further, and their draws are read at any length.
 
-A method whose chains can be continued has, beside the names of `Backend`,
+A method whose chains the driver can take on until they have converged has, beside the names of
+`Backend`,
 
     WARM_UP  the share of a run's iterations, from its start, that is not used; 0 where the
              adaptation of the sampler does not count as iterations
     chains   (target, options, job, length, start) -> Chains
-
-`exact` takes such chains on until they have converged.
 """
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
-
-import numpy as np
+from typing import Any, Protocol
 
 from ardvark.common.progress import Update
 
-from .backend import Arrays, Backend, Earlier, Job
+from .backend import Arrays, Backend, Job
+from .length import Length
 from .target import Target
 
 FREE = "unconstrained"
 """What `Chains.last` calls unconstrained vectors from which chains go on."""
-
-
-@dataclass(frozen=True)
-class Length:
-    """How long chains may become.
-
-    Attributes
-    ----------
-    limit : int
-        Iterations of each chain.
-    room : int
-        Draws of each chain that are held at once.
-    """
-
-    limit: int
-    room: int
 
 
 class Chains(AbstractContextManager["Chains"], Protocol):
@@ -50,16 +31,19 @@ class Chains(AbstractContextManager["Chains"], Protocol):
         What the fit should say about them (numbers and strings).
     seconds_compile : float
         Of compiling them.
+    tune : int
+        Transitions of each chain before its first iteration.
     """
 
     attrs: dict[str, Any]
     seconds_compile: float
+    tune: int
 
     def advance(self, iterations: int, every: int, update: Update) -> None:
         """Take each chain to so many iterations from its start, of which every `every`-th is kept.
 
-        `every` is that of the last call or a multiple of it. `update` is called with the number of
-        iterations of all chains.
+        `every` is that of the last call or a multiple of it. `update` is called with the
+        transitions of a chain so far, on average.
         """
 
     def read(self, first: int) -> tuple[Arrays, Arrays]:
@@ -76,60 +60,6 @@ class Chains(AbstractContextManager["Chains"], Protocol):
 
     def last(self) -> Arrays:
         """Return what each chain goes on from, {name: (chain, ...)}."""
-
-
-class Resumed:
-    """Chains that go on where earlier ones ended, with the draws of both (a `Chains`).
-
-    Parameters
-    ----------
-    chains : Chains
-        The new ones, started from `earlier.last`.
-    earlier : Earlier
-        The ones before.
-    """
-
-    def __init__(self, chains: Chains, earlier: Earlier) -> None:
-        self.chains, self.earlier = chains, earlier
-        self.attrs, self.seconds_compile = chains.attrs, chains.seconds_compile
-        self.every = earlier.every
-
-    def __enter__(self) -> Self:
-        self.chains.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.chains.__exit__(*error)
-
-    def advance(self, iterations: int, every: int, update: Update) -> None:
-        """Take the new chains on, to so many iterations of both together."""
-        self.every = every
-        self.chains.advance(iterations - self.earlier.iterations, every, update)
-
-    def read(self, first: int) -> tuple[Arrays, Arrays]:
-        """Return posterior and statistics of both, of what was kept after `first`."""
-        before = self.earlier
-        found = self.chains.read(max(0, first - before.iterations))
-        draws = next(iter(before.posterior.values())).shape[1]
-        at = before.at  # their iterations
-        if at is None:
-            at = before.iterations - before.every * np.arange(draws)[::-1]
-        # the last of every so many, counted from the end, so that distances stay the same
-        step = self.every // before.every
-        kept = np.flatnonzero(at > first)[::-1][::step][::-1]
-        posterior, stats = (
-            {name: np.concatenate([old[name][:, kept], x], axis=1) for name, x in new.items()}
-            for old, new in zip((before.posterior, before.sample_stats), found, strict=True)
-        )
-        return posterior, stats
-
-    def take(self, first: int) -> tuple[Arrays, Arrays]:
-        """Return what `read` does, which is a copy already."""
-        return self.read(first)
-
-    def last(self) -> Arrays:
-        """Return what each chain goes on from."""
-        return self.chains.last()
 
 
 class Continuing(Backend, Protocol):

@@ -3,7 +3,7 @@
     python -m lab.speed.exact --seeds 1 2 3       all of it (hours; ARDVARK_DATA for the data)
     python -m lab.speed.exact --only colon sonar  a part
 
-A run ends when everything that may be quoted has converged (`samplers/exact/until.py`), or after
+A run ends when everything that may be quoted has converged (`samplers/driver.py`), or after
 the minutes of `--minutes`. A case is one of `fits.py`. Nothing else should run. A run that was
 stopped goes on. When all cases are there it also writes `inference/samplers/exact/measured.csv`,
 which tells a user beforehand how long `exact` will take.

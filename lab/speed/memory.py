@@ -6,7 +6,7 @@
 A case is one of `fits.py`. Memory depends on how many numbers a draw has and how many draws are
 held, hardly on their values. So gradient samplers take at most `STEPS` steps a draw here, which
 says nothing of the posterior but ends in minutes, and `exact` goes on to its limit. "estimate" is
-what the draws were expected to need (`inference/target/room.py`).
+what the draws were expected to need (`inference/target/length.py`).
 """
 
 import argparse
@@ -18,10 +18,10 @@ from unittest import mock
 import pandas as pd
 
 from ardvark import InputError
-from ardvark.inference.samplers.exact import until
+from ardvark.inference.samplers import driver
 from ardvark.inference.samplers.gradient import nuts
 from ardvark.inference.target.backend import Job
-from ardvark.inference.target.room import room
+from ardvark.inference.target.length import needed
 from ardvark.inference.target.target import Target
 from lab import rows, tables
 from lab.rows import Row
@@ -59,7 +59,7 @@ def peak(case: Case, seed: int) -> Row:
         # `exact` has no option of a sampler's steps, and here it goes on to its limit
         with (
             mock.patch.object(nuts, "Options", short),
-            mock.patch.object(until, "PASSES", LONG),
+            mock.patch.object(driver, "PASSES", LONG),
         ):
             problem, tree, row = fitted(asked, seed)
     except InputError as error:
@@ -69,7 +69,7 @@ def peak(case: Case, seed: int) -> Row:
     job = Job(seed=0, chains=posterior.sizes["chain"], names=tuple(map(str, posterior)))
     held = draws + (nuts.Options().tune if case.method == "nuts" else 0)
     row["iterations"] = row["iterations"] or draws * case.options.get("thin", 1)
-    return row | {"estimate": room(Target(problem), job).needed(held) / 1e9}
+    return row | {"estimate": needed(Target(problem), job, held) / 1e9}
 
 
 def main(words: list[str] | None = None) -> None:

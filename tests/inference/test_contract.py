@@ -14,11 +14,12 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
+from ardvark.inference.fits.convergence import EXACT
 from ardvark.inference.fits.datatree import POINTWISE, SAMPLE_STATS, pointwise
 from ardvark.inference.methods import registry, run
-from ardvark.inference.samplers.exact.method import most_kept
 from ardvark.inference.samplers.exact.rule import SAMPLERS
 from ardvark.inference.target.backend import KINDS, FitFailed, Result
+from ardvark.inference.target.length import most_kept
 from ardvark.inference.target.sampling import Sampling
 from ardvark.models import SHARED, ZOO
 from tests.support import rng, seed
@@ -144,7 +145,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
     sampling = Sampling(draws=60, chains=2, seed=0)
     most = run.stored_size(problem, sampling, exact=method == "exact")
     if method == "exact":  # announced for its default `ess`
-        most *= most_kept(sampling, OPTIONS["exact"]["ess"]) / most_kept(sampling)
+        most *= most_kept(sampling, OPTIONS["exact"]["ess"]) / most_kept(sampling, EXACT.bulk)
     kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
     found = sum(v.nbytes for v in kept)
     assert found == pytest.approx(most) if method == "nuts" else found <= most

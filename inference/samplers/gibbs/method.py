@@ -24,21 +24,26 @@ does not show whether chains over binary masks have converged. See also `diagnos
 the counts `feature_flips` and `sample_flips` of each sweep in sample_stats.
 """
 
+import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ardvark.common.declared import Settings, option
+from ardvark.common.progress import Update
 from ardvark.models import Problem
 
 from ...target.backend import About, Arrays, Job, Kind, Result, only_for
-from ...target.chains import Length
+from ...target.draws import Draws
+from ...target.length import Length
 from ...target.target import Target
-from ...target.threads import ThreadedChains
+from ..driver import drive
 from .sampler import GibbsSampler
 
 NAME = "gibbs"
@@ -58,15 +63,16 @@ ABOUT = About(
     ),
 )
 WARM_UP = 0.25
-"""Share of a run of `exact` that is not used: nothing is adapted, so in it the chains only approach
-the posterior."""
+"""Share of a run of `exact` that is not used, in place of `tune`: nothing is adapted, so in it the
+chains only approach the posterior."""
+BATCH = 100  # draws whose log density is computed at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Settings):
     """Options of `gibbs`."""
 
-    tune: int = option(1000, "sweeps per chain, which are discarded", above=0)
+    tune: int = option(1000, "sweeps per chain, which are discarded", at_least=0)
     thin: int = option(1, "sweeps per stored draw", above=0)
     cores: int | None = option(
         None,
@@ -102,64 +108,121 @@ def make_sampler(problem: Problem) -> GibbsSampler:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior with independent chains, each with its own random stream."""
-    length = Length(limit=options.tune + job.draws * options.thin, room=job.draws)
-    with chains(target, options, job, length) as running:
-        started = time.perf_counter()
-        total = job.chains * (options.tune + job.draws * options.thin)
-        with job.report.stage("sampling", total=total) as update:
-            running.discard(options.tune, update)
-            running.advance(job.draws * options.thin, options.thin, update)
-        return running.result(started)
+    length = Length.of_draws(job.draws, options.thin)
+    return drive(target, chains(target, options, job, length), length, job)
 
 
 def chains(
     target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
 ) -> "Chains":
-    """Return chains that can be continued, of which no sweep has been discarded.
+    """Return chains that can be continued.
 
     `start` is what `last` of earlier chains returned; None: dispersed starts.
     """
     return Chains(target.zoo_problem, options, job, length.room, start)
 
 
-class Chains(ThreadedChains):
-    """The chains of one fit, one thread each."""
+class Chains:
+    """The chains of one fit, each in a thread of its own (a `target.chains.Chains`).
+
+    Parameters
+    ----------
+    problem : Problem
+    options : Options
+    job : Job
+    room : int
+        Draws of each chain that are held at once.
+    start : dict of array (chain, ...), optional
+        Where they start.
+    """
 
     def __init__(
         self, problem: Problem, options: Options, job: Job, room: int, start: Arrays | None = None
     ) -> None:
-        super().__init__(job, room, options.cores)
-        self.problem = problem
+        self.problem, self.job, self.tune = problem, job, options.tune
+        self.attrs: dict[str, Any] = {}
+        self.draws = Draws(job, room)
         self.sampler = sampler = make_sampler(problem)
         started = time.perf_counter()
         with job.report.stage("compiling"):
             rng = np.random.default_rng(0)
             sampler.sweep(sampler.start(rng, 0), rng)
         self.seconds_compile = time.perf_counter() - started
+        self.generators = job.generators()
         self.states = [
             sampler.start(rng, c)
             if start is None
             else sampler.state({name: x[c] for name, x in start.items()})
             for c, rng in enumerate(self.generators)
         ]
+        self.kept, self.every = 0, 1
+        self._workers = min(job.chains, options.cores or os.cpu_count() or 1)
+        self._done = [0] * job.chains
+        self._stop = threading.Event()
 
-    def transition(self, chain: int) -> None:
-        """Do one sweep."""
-        self.sampler.sweep(self.states[chain], self.generators[chain])
+    def __enter__(self) -> Self:
+        return self
 
-    def state(self, chain: int) -> tuple[Arrays, Mapping[str, float]]:
-        """Return the point and the statistics of a chain."""
-        state = self.states[chain]
-        return self.sampler.point(state), self.sampler.stats(state)
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
 
-    def variables(self, states: list[Any]) -> tuple[Arrays, Arrays]:
-        """Return the points and statistics of S states, with the log density."""
-        points, stats = zip(*states, strict=True)
-        batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
-        found = {k: np.array([s[k] for s in stats]) for k in stats[0]}
-        return batch, {"lp": self.problem.log_density(batch), **found}
+    def advance(self, iterations: int, every: int, update: Update) -> None:
+        """Take each chain to so many sweeps, of which every `every`-th is kept."""
+        if every > self.every:
+            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
+        count = iterations // every - self.kept
+        self._run(lambda chain: self._collect(chain, count), update)
+        self.kept += count
+
+    def read(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the posterior and the statistics of what was kept after sweep `first`."""
+        return self.draws.read(first // self.every, self.kept)
+
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the same in arrays of their own, and hold no draw any more."""
+        return self.draws.take(first // self.every, self.kept)
 
     def last(self) -> Arrays:
         """Return the last point of each chain, {name: (chain, ...)}."""
-        points = [self.sampler.point(state) for state in self.states]
-        return {name: np.stack([p[name] for p in points]) for name in points[0]}
+        return _stacked([self.sampler.point(state) for state in self.states])
+
+    def _run(self, work: Callable[[int], None], update: Update) -> None:
+        """Do a piece of work of every chain; an error or an interrupt ends them all."""
+        with ThreadPoolExecutor(self._workers) as pool:
+            running: Any = [pool.submit(work, chain) for chain in range(self.job.chains)]
+            pending = running
+            try:
+                while pending:
+                    finished, pending = wait(running, timeout=0.2, return_when=FIRST_EXCEPTION)
+                    update(sum(self._done) / self.job.chains)
+                    for chain in finished:
+                        chain.result()  # a chain's error ends the fit now
+            except BaseException:
+                self._stop.set()
+                raise
+
+    def _collect(self, chain: int, count: int) -> None:
+        """Put so many draws of a chain where they belong; `tune` sweeps come before the first."""
+        self._sweep(chain, self.tune - self._done[chain])
+        for at in range(0, count, BATCH):
+            points, stats = [], []
+            for _ in range(min(BATCH, count - at)):
+                self._sweep(chain, self.every)
+                state = self.states[chain]
+                points.append(self.sampler.point(state))
+                stats.append(self.sampler.stats(state))
+            batch = _stacked(points)
+            found = {"lp": self.problem.log_density(batch), **_stacked(stats)}
+            self.draws.add(chain, self.kept + at, batch, found)
+
+    def _sweep(self, chain: int, times: int) -> None:
+        """Do sweeps of a chain; they are cut short once `_stop` is set."""
+        for _ in range(times):
+            if not self._stop.is_set():
+                self.sampler.sweep(self.states[chain], self.generators[chain])
+                self._done[chain] += 1
+
+
+def _stacked(parts: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Return the arrays or numbers of several points or draws, one after the other."""
+    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}

@@ -5,7 +5,8 @@ along the trajectory (Betancourt 2017, arXiv 1701.02434). It targets the posteri
 error is Monte Carlo error, as long as the chains have converged (R-hat) and the integrator did not
 diverge. One gradient per leapfrog step, so O(2^depth N D) a draw for a linear kernel.
 
-nutpie samples, with chains in threads.
+nutpie samples, with chains in threads. A run of so many draws is one call of it (`Whole`). A run of
+`exact` is held up in the background at each judgement (`Chains`, `Tap`).
 
 Products of two heavy-tailed weights give a strongly curved posterior. At a target acceptance of
 0.8, trajectories diverge on several data sets; at 0.9 they diverge on few, and 0.95 costs half as
@@ -18,6 +19,7 @@ import importlib
 import math
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -33,10 +35,12 @@ from ardvark.common.validate import logger
 from ...fits.convergence import VERDICT
 from ...fits.diagnostics import bfmi
 from ...target.backend import About, Arrays, FitFailed, Job, Kind, Result, continuous_only
-from ...target.chains import FREE, Length
+from ...target.chains import FREE
 from ...target.density import Density
 from ...target.draws import Draws
+from ...target.length import Length
 from ...target.target import Target
+from ..driver import drive
 from .tap import Tap
 
 NAME = "nuts"
@@ -99,60 +103,17 @@ def held(options: Options, job: Job) -> int:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior; if too many transitions diverge, sample again with smaller steps."""
-    if options.target_accept is not None:
-        return _run(target, options, job)
-    result = _run(target, replace(options, target_accept=FIRST), job)
-    count = int(result.sample_stats["diverging"].sum())
-    result.attrs |= {"target_accept": FIRST}
-    if count <= VERDICT.divergent * job.chains * job.draws:
-        return result
-    logger.warning(_DIVERGED, count, FIRST, SECOND)
-    again = _run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
-    again.attrs |= {"target_accept": SECOND, "diverged_at_first": count}
-    seconds = result.seconds_run + again.seconds_run
-    return replace(again, seconds_run=seconds, seconds_compile=result.seconds_compile)
+    return drive(target, Whole(target, options, job), Length.of_draws(job.draws), job)
 
 
-def _run(target: Target, options: Options, job: Job) -> Result:
-    import nutpie
+def chains(
+    target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
+) -> "Chains":
+    """Return chains by nutpie that can be continued; of their draws only the kept ones are held.
 
-    started = time.perf_counter()
-    with job.report.stage("compiling"):
-        compiled = _compiled(target, job.names)
-    compile_seconds = time.perf_counter() - started
-
-    started = time.perf_counter()
-    total = job.chains * (job.draws + options.tune)
-    with job.report.stage("sampling", total=total) as update:
-
-        def callback(states: list[Any]) -> None:
-            done = sum(s.finished_draws for s in states)
-            update(done, f"{sum(s.divergences for s in states)} divergences")
-
-        try:
-            tree = nutpie.sample(
-                compiled,
-                draws=job.draws,
-                tune=options.tune,
-                chains=job.chains,
-                cores=options.cores,
-                seed=job.seed,
-                target_accept=options.target_accept,
-                maxdepth=options.max_treedepth,
-                save_warmup=False,
-                progress_bar=False,
-                progress_callback=callback,
-            )
-        except RuntimeError as error:
-            raise FitFailed(_NO_START.format(error)) from error
-    return _result(tree, compile_seconds, time.perf_counter() - started)
-
-
-def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
-    """Return the target's compiled density as nutpie's kind of model, with these variables."""
-    density = target.density
-    names = [n for n in density.names if keep is None or n in keep]
-    return _as_nutpie(density, density.shapes(names), density.expansion(names))
+    `start` is what `last` of earlier chains returned; None: dispersed starts.
+    """
+    return Chains(target, options, job, length, start)
 
 
 def _as_nutpie(density: Density, shapes: dict[str, tuple[int, ...]], expand: Any) -> Any:
@@ -188,29 +149,130 @@ def _as_nutpie(density: Density, shapes: dict[str, tuple[int, ...]], expand: Any
     )
 
 
-def chains(
-    target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
-) -> "Chains":
-    """Return chains by nutpie that can be continued; of their draws only the kept ones are held.
+class Nutpie(ABC):
+    """Chains that nutpie samples, with adaptation before their iterations.
 
-    `start` is what `last` of earlier chains returned; None: dispersed starts.
+    If more than one transition in a thousand has diverged after the first advance, all start again
+    with smaller steps.
+
+    Attributes
+    ----------
+    tune : int
+        Draws of each chain before the first that may be kept.
     """
-    return Chains(target, options, job, length, start)
+
+    def __init__(self, target: Target, options: Options, job: Job) -> None:
+        self.options, self.job = options, job
+        self.attrs: dict[str, Any] = {}
+        self._samplers: list[Any] = []  # those in the background
+        started = time.perf_counter()
+        with job.report.stage("compiling"):
+            self._density = density = target.density
+            self._names = [n for n in density.names if job.keeps(n)]
+            density.shapes(self._names), density.expansion(self._names)
+            importlib.import_module("nutpie")  # it takes a second, too
+        self.seconds_compile = time.perf_counter() - started
+        self.tune, self._target = options.tune, options.target_accept or FIRST
+        self._again = options.target_accept is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sampler in self._samplers:
+            sampler.cancel()
+        self._samplers = []
+
+    @abstractmethod
+    def _sample(self, iterations: int, every: int, update: Update) -> None:
+        """Take each chain to so many draws, or begin them."""
+
+    @abstractmethod
+    def _statistics(self, iterations: int) -> dict[str, np.ndarray]:
+        """Return the statistics (chain, draw) of the first draws."""
+
+    def advance(self, iterations: int, every: int, update: Update) -> None:
+        """Take each chain to so many draws, of which every `every`-th is kept."""
+        self._sample(iterations, every, update)
+        if not self._again:
+            return
+        self._again = False
+        count = int(self._statistics(iterations)["diverging"].sum())
+        if count > VERDICT.divergent * self.job.chains * iterations:
+            logger.warning(_DIVERGED, count, FIRST, SECOND)
+            self.__exit__()
+            self.tune, self._target = 2 * self.options.tune, SECOND
+            self.attrs["diverged_at_first"] = count
+            self._sample(iterations, every, update)
+        self.attrs["target_accept"] = self._target
+
+    def _nutpie(self, model: Any, draws: int, seed: int, **given: Any) -> Any:
+        """Call nutpie."""
+        import nutpie
+
+        return nutpie.sample(
+            model,
+            draws=draws,
+            tune=self.tune,
+            seed=seed,
+            target_accept=self._target,
+            maxdepth=self.options.max_treedepth,
+            save_warmup=False,
+            progress_bar=False,
+            **given,
+        )
 
 
-class Chains:
-    """Chains that sample in the background, each held up when it is far enough (`Tap`).
+class Whole(Nutpie):
+    """Chains that nutpie takes to their end in one call (a `target.chains.Chains`)."""
 
-    (A `target.chains.Chains`.) Adaptation comes before their iterations. If more than one
-    transition in a thousand has diverged after the first advance, all start again with smaller
-    steps, as in `fit`.
+    def _sample(self, iterations: int, every: int, update: Update) -> None:
+        density, chains = self._density, self.job.chains
+        names = self._names
+        model = _as_nutpie(density, density.shapes(names), density.expansion(names))
+
+        def callback(states: list[Any]) -> None:
+            done = sum(s.finished_draws for s in states)
+            update(done / chains, f"{sum(s.divergences for s in states)} divergences")
+
+        given = {"chains": chains, "cores": self.options.cores, "progress_callback": callback}
+        try:
+            self._tree = self._nutpie(model, iterations, self.job.seed, **given)
+        except RuntimeError as error:
+            raise FitFailed(_NO_START.format(error)) from error
+
+    def _statistics(self, iterations: int) -> dict[str, np.ndarray]:
+        return _statistics(self._tree)
+
+    def read(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the posterior and the statistics of all draws."""
+        posterior = self._tree["posterior"].to_dataset().data_vars.items()
+        return {str(k): np.asarray(v.values) for k, v in posterior}, _statistics(self._tree)
+
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the same, and hold no draw any more."""
+        found = self.read(first)
+        del self._tree
+        return found
+
+    def last(self) -> Arrays:
+        """Return nothing: nutpie does not tell where its chains ended."""
+        return {}
+
+
+class Chains(Nutpie):
+    """Chains in the background, each held up when it is far enough (a `target.chains.Chains`).
+
+    nutpie can be paused, and its trace read meanwhile (`inspect`). But it stores every draw of
+    every variable until its end, where only every so many-th of a long run may be held; and a trace
+    in files (`zarr_store`) needs a package more. So it is given functions that store nothing, and
+    taps that keep the draws. Each chain is a sampler of its own, because a function is not told
+    which chain calls it.
 
     Attributes
     ----------
     taps : list of Tap
         What takes the draws of each chain.
-    tune : int
-        Draws of each chain before the first that may be kept.
     """
 
     def __init__(
@@ -221,49 +283,16 @@ class Chains:
         length: Length,
         start: Arrays | None = None,
     ) -> None:
-        self.options, self.job, self.limit = options, job, length.limit
-        started = time.perf_counter()
-        with job.report.stage("compiling"):
-            self._density = density = target.density
-            self._names = [n for n in density.names if job.keeps(n)]
-            density.shapes(self._names), density.expansion(self._names)
-            importlib.import_module("nutpie")  # it takes a second, too
-        self.seconds_compile = time.perf_counter() - started
-        self._start = start
-        self.attrs: dict[str, Any] = {}
+        super().__init__(target, options, job)
+        self.limit, self._start = length.limit, start
         self.draws = Draws(job, length.room)
         self.taps: list[Tap] = []
-        self._samplers: list[Any] = []
-        self.tune, self._target = options.tune, options.target_accept or FIRST
-        self._again = options.target_accept is None
         self.iterations, self.kept, self.every = 0, 0, 1
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for tap in self.taps:  # all of them first: nutpie waits for the end of a chain
             tap.stop()
-        for sampler in self._samplers:
-            sampler.cancel()
-        self._samplers = []
-
-    def advance(self, iterations: int, every: int, update: Update) -> None:
-        """Take each chain to so many draws, of which every `every`-th is kept."""
-        if every > self.every:
-            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
-        self._run(iterations, update)
-        if self._again:
-            self._again = False
-            count = int(self._statistics(iterations)["diverging"].sum())
-            if count > VERDICT.divergent * self.job.chains * iterations:
-                logger.warning(_DIVERGED, count, FIRST, SECOND)
-                self.__exit__()
-                self.tune, self._target = 2 * self.options.tune, SECOND
-                self.attrs["diverged_at_first"] = count
-                self._run(iterations, update)
-            self.attrs["target_accept"] = self._target
-        self.iterations, self.kept = iterations, iterations // every
+        super().__exit__()
 
     def read(self, first: int) -> tuple[Arrays, Arrays]:
         """Return the posterior and the statistics of what was kept after draw `first`."""
@@ -292,15 +321,16 @@ class Chains:
         return {name: x[:, self.every - 1 :: self.every][:, kept] for name, x in whole.items()}
 
     def _statistics(self, iterations: int) -> dict[str, np.ndarray]:
-        """Return the statistics (chain, draw) of the first draws."""
         parts = [_statistics(sampler.inspect()) for sampler in self._samplers]
         return {
             name: np.concatenate([part[name][:, :iterations] for part in parts])
             for name in parts[0]
         }
 
-    def _run(self, iterations: int, update: Update) -> None:
+    def _sample(self, iterations: int, every: int, update: Update) -> None:
         """Let as many chains run at once as there are cores, until each is far enough."""
+        if every > self.every:
+            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
         job, goal = self.job, self.tune + iterations
         workers = min(job.chains, self.options.cores or os.cpu_count() or 1)
         if not self._samplers:
@@ -317,29 +347,17 @@ class Chains:
                     self._samplers.append(self._begin(chain))
             time.sleep(0.01)
             running -= {chain for chain in running if self._arrived(chain)}
-            update(sum(max(0, tap.calls - self.tune) for tap in self.taps))
+            update(sum(tap.calls for tap in self.taps) / job.chains)
+        self.iterations, self.kept = iterations, iterations // every
 
     def _begin(self, chain: int) -> Any:
         """Let nutpie begin a chain in the background."""
-        import nutpie
-
         seeds = np.random.SeedSequence(self.job.seed).generate_state(self.job.chains).tolist()
         model = _as_nutpie(self._density, {}, self.taps[chain])
         if self._start is not None:
             model = replace(model, initial_point_func=_at(self._start[FREE][chain]))
-        return nutpie.sample(
-            model,
-            draws=self.limit + 1,  # one more than asked for is held up at the goal
-            tune=self.tune,
-            chains=1,
-            cores=1,
-            seed=seeds[chain],
-            target_accept=self._target,
-            maxdepth=self.options.max_treedepth,
-            save_warmup=False,
-            progress_bar=False,
-            blocking=False,
-        )
+        # one draw more than asked for is held up at the goal
+        return self._nutpie(model, self.limit + 1, seeds[chain], chains=1, cores=1, blocking=False)
 
     def _arrived(self, chain: int) -> bool:
         """Return whether a chain is at its goal; raise an error if it will never get there."""
@@ -351,17 +369,6 @@ class Chains:
         if _ended(self._samplers[chain]):
             raise FitFailed(f"NUTS: chain {chain} ended after {tap.calls} of {tap.goal} draws")
         return False
-
-
-def _result(tree: xr.DataTree, seconds_compile: float, seconds_run: float) -> Result:
-    """Copy draws and statistics out of the sampler's tree, under our names."""
-    posterior = tree["posterior"].to_dataset()
-    return Result(
-        posterior={str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()},
-        sample_stats=_statistics(tree),
-        seconds_compile=seconds_compile,
-        seconds_run=seconds_run,
-    )
 
 
 def _statistics(tree: xr.DataTree) -> dict[str, np.ndarray]:

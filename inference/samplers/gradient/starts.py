@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...target.backend import FitFailed, Job
-from ...target.chains import FREE, Continuing, Length
+from ...target.chains import FREE, Continuing
+from ...target.length import Length
 from ...target.target import Target
 
 SCOUTS = 20

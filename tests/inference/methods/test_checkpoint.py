@@ -7,7 +7,7 @@ import ardvark as av
 from ardvark.inference import read
 from ardvark.inference.comparison import study
 from ardvark.inference.methods import checkpoint
-from ardvark.inference.samplers.exact import until
+from ardvark.inference.samplers import driver
 from ardvark.inference.samplers.exact.rule import SAMPLERS
 from ardvark.inference.target.sampling import Sampling
 from tests.support import seed
@@ -22,7 +22,7 @@ def problem(small_data):
 
 def killed(monkeypatch, at):
     """Let a run be killed at the judgement after so many iterations, once."""
-    lacking = until.lacking
+    lacking = driver.lacking
 
     def dies(mixing, asked):
         found = lacking(mixing, asked)
@@ -31,7 +31,7 @@ def killed(monkeypatch, at):
         return found or ["one more"]  # so that no run ends before it is killed
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(until, "lacking", dies)
+    monkeypatch.setattr(driver, "lacking", dies)
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "nuts"])

@@ -10,16 +10,14 @@ import pytest
 import ardvark as av
 from ardvark.common import memory
 from ardvark.inference.comparison import study
-from ardvark.inference.fits import activity, chains
+from ardvark.inference.fits import chains
 from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
-from ardvark.inference.samplers.exact import method
 from ardvark.inference.samplers.exact.rule import RULE, SAMPLERS, pick, refusal, text
+from ardvark.inference.target import length
 from ardvark.inference.target.backend import Job
-from ardvark.inference.target.chains import Length
-from ardvark.inference.target.reasons import joined
-from ardvark.inference.target.room import room
+from ardvark.inference.target.length import Length, needed
 from ardvark.inference.target.sampling import Sampling
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
@@ -150,27 +148,14 @@ def test_a_fit_says_what_it_took_and_how_it_went(sampler, capsys):
     assert stored.ess_bulk.value == pytest.approx(mixing(problem, found).ess_bulk.value)
 
 
-def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monkeypatch):
-    """The selection looks at ten times the draws, here at all, which may say otherwise."""
-    for budget in ("FEATURE_BUDGET", "SAMPLE_BUDGET"):
-        monkeypatch.setattr(activity, budget, 1e7)  # of all draws' effects: about 2.4e6
-    monkeypatch.setattr(activity, "FEWEST", 40)
-    found = fit(av.problem("fsklr", X, Y), limit=256)
-    stored, went = mixing_of(found), found["fit"].to_dataset()
-    assert stored.only("effect").table["ess_bulk"].isna().all()  # they were thinned
-    assert found["selection"].attrs["thin_features"] == 1  # and here they were not
-    assert went["judged_rhat"].values[-1] == stored.rhat.value
-    lacks = joined(lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)))
-    assert found.attrs["reason"].startswith(lacks or "the last judgement passed")
-
-
 @each_sampler
 def test_a_long_run_keeps_every_so_many_th_draw_of_the_same_chain(sampler):
     target, method = Target(small(sampler)), SAMPLERS[sampler]
+    options, length = method.Options(tune=10), Length(limit=96, room=96)
     job = Job(seed=seed(2), chains=2)
 
     def run(*legs):
-        with method.chains(target, method.Options(), job, Length(96, 96), None) as running:
+        with method.chains(target, options, job, length, None) as running:
             for iterations, every in legs:
                 running.advance(iterations, every, lambda done: None)
             return running.read(24), running.last()
@@ -283,7 +268,7 @@ def test_a_model_of_ones_own_goes_on():
 def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     """Room for 600 draws a chain of the shared quantities; of all variables 512 are too many."""
     numbers = len(X) + X.shape[1] + 3  # eta, and the weights of features and samples
-    monkeypatch.setattr(method, "LARGEST", 600.0 * 2 * numbers)
+    monkeypatch.setattr(length, "LARGEST", 600.0 * 2 * numbers)
     given = {"sampler": "gibbs", "chains": 2, "ess": 1e5, "limit": 512}
     every = [fit(small("gibbs"), keep=k, **given).attrs["every"] for k in ("shared", "all")]
     assert every == [1, 2]
@@ -291,8 +276,8 @@ def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
 
 def few_draws(monkeypatch, problem, draws, **given):
     """Let a fit take as much memory as so many draws of each chain need."""
-    needs = room(Target(problem), Job(seed=0, **given))
-    monkeypatch.setattr(memory, "allowed", lambda: needs.needed(draws))
+    size = needed(Target(problem), Job(seed=0, **given), draws)
+    monkeypatch.setattr(memory, "allowed", lambda: size)
 
 
 def test_draws_are_thinned_where_memory_is_short_and_the_fit_says_so(monkeypatch, caplog):

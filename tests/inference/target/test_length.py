@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,10 +13,10 @@ from ardvark.common import memory
 from ardvark.inference.approximations import laplace
 from ardvark.inference.methods import run
 from ardvark.inference.methods.registry import BACKENDS, Plan
-from ardvark.inference.target import room as rooms
+from ardvark.inference.target import length
 from ardvark.inference.target.backend import Earlier, Job, Result
 from ardvark.inference.target.density import Density
-from ardvark.inference.target.room import room
+from ardvark.inference.target.length import affordable, needed
 from ardvark.inference.target.sampling import Sampling
 from ardvark.inference.target.target import Target
 from tests.support import rng
@@ -31,17 +32,13 @@ def problem():
 
 def test_it_is_the_draws_and_the_likelihood_of_all_chains(problem):
     job = Job(seed=0, chains=3, names=("eta", "feature_weight"))
-    needs = room(Target(problem), job)
-    numbers = 3 * (N + D) + 3 * N
-    assert needs.draw == 8 * rooms.COPIES * numbers
-    assert needs.needed(100) - needs.needed(50) == 50 * needs.draw
-    assert needs.draws(needs.needed(70)) == 70
-    assert needs.draws(needs.needed(70) - 1.0) == 69
-    assert needs.draws(0.0) == 0
-    more = room(
-        Target(problem), Job(seed=0, chains=3, names=job.names, earlier=Earlier(*[{}] * 3, 1, 1))
-    )
-    assert more.draw > needs.draw
+    asked, numbers = (Target(problem), job), 3 * (N + D) + 3 * N
+    assert needed(*asked, 100) - needed(*asked, 50) == 50 * 8 * length.COPIES * numbers
+    assert affordable(*asked, needed(*asked, 70)) == 70
+    assert affordable(*asked, needed(*asked, 70) - 1.0) == 69
+    assert affordable(*asked, 0.0) == 0
+    going_on = replace(job, earlier=Earlier(*[{}] * 3, 1, 1))
+    assert needed(Target(problem), going_on, 100) > needed(*asked, 100)
 
 
 @pytest.mark.parametrize("method", ["nuts", "gibbs", "advi", "laplace", "exact"])
@@ -79,7 +76,7 @@ from pathlib import Path
 import numpy as np
 import ardvark as av
 from ardvark.inference.target.backend import Job
-from ardvark.inference.target.room import room
+from ardvark.inference.target.length import needed
 from ardvark.inference.target.target import Target
 
 def resident(name):
@@ -94,7 +91,7 @@ before = resident("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")  # the peak from here on, not that of compiling
 av.fit(problem, "nuts", draws=300, random_seed=0, **given)
 grown = resident("VmHWM") - before
-print(json.dumps([grown, room(Target(problem), Job(seed=0)).needed(310)]))
+print(json.dumps([grown, needed(Target(problem), Job(seed=0), 310)]))
 """
 
 
