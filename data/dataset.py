@@ -236,7 +236,10 @@ class Dataset:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of results should know: rows that are few, unbalanced or repeated."""
-        said = [*self._of_groups(), *self._of_codes()]
+        said = self._of_codes()
+        if self.groups is not None:
+            count = len(set(self.groups))
+            said.insert(0, f"{self.N} rows of {count} groups: splits and folds keep them together.")
         if self.N < FEW:
             said.append(f"Only {self.N} samples: expect wide intervals and an unreliable accuracy.")
         small = int(np.argmin(self.counts))
@@ -258,12 +261,6 @@ class Dataset:
                 "evidence, and a split may put one of them on each side."
             )
         return tuple(said)
-
-    def _of_groups(self) -> list[str]:
-        if self.groups is None:
-            return []
-        count = len(set(self.groups))
-        return [f"{self.N} rows of {count} groups: splits and folds keep a group together."]
 
     def _of_codes(self) -> list[str]:
         """Return which numbers may stand for missing values."""

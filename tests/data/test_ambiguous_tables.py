@@ -8,7 +8,6 @@ import pytest
 
 import ardvark as av
 from ardvark.data.faults import TableError
-from ardvark.data.missing import codes
 from ardvark.data.numerals import Marks, decided, kinds, number
 from ardvark.data.reading import is_file, stem
 from tests.support import rng
@@ -139,21 +138,6 @@ def test_values_with_a_unit_or_a_limit_are_no_names():
     assert refused(frame, "a").mended.row_names is None
     frame["a"] = [f"{k} mg" for k in range(N)]
     assert refused(frame, "a").mended.row_names is None
-
-
-@pytest.mark.parametrize(
-    ("values", "found"),
-    [
-        ([0, 1, 2, 1, 0, 2, -9, -9], {"-9": 2}),
-        ([0, 1, 0, 1, 1, 0, 9], {"9": 1}),
-        ([0, 1, 2, 3, 0, 4, -1], {"-1": 1}),
-        ([-1, 0, 1, 0, 1, -1, 1], {}),  # three levels
-        ([50.5, 60.5, 55.5, 70.5, 65.5, 999.9], {"999.9": 1}),
-        ([1, 2, 3, 4, 5, 9], {}),
-    ],
-)
-def test_numbers_that_may_stand_for_a_missing_value(values, found):
-    assert codes(np.array(values, dtype=float)) == found
 
 
 def test_codes_are_told_in_frames_and_arrays_too():

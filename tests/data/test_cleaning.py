@@ -87,13 +87,8 @@ def test_a_whole_number_is_an_id_by_its_name(name, numbered):
 
 
 def test_words_are_sorted_with_their_numbers():
-    assert in_order(["stage 10", "stage 2", "10", "9", "b"]) == [
-        "9",
-        "10",
-        "b",
-        "stage 2",
-        "stage 10",
-    ]
+    found = in_order(["stage 10", "stage 2", "10", "9", "b"])
+    assert found == ["9", "10", "b", "stage 2", "stage 10"]
 
 
 # --- the report and its remedy --------------------------------------------------------------------
@@ -173,15 +168,9 @@ def test_free_text_and_mostly_missing_columns_are_for_a_person_to_decide():
     assert kept.D == 31
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
-    [
-        (FRAME.assign(y="u"), "got 1: u"),
-        (FRAME.assign(y=None), "got 0: none"),
-    ],
-)
-def test_what_no_setting_mends_is_said(frame, message):
-    error = report(frame)
+@pytest.mark.parametrize(("label", "message"), [("u", "got 1: u"), (None, "got 0: none")])
+def test_what_no_setting_mends_is_said(label, message):
+    error = report(FRAME.assign(y=label))
     assert error.mended is None
     assert message in str(error)
     assert "No setting mends all of it." in str(error)
@@ -270,6 +259,10 @@ def coded(**more):
         ([31, -999, 35, 60, 55, 47, 9999, 29], {"-999": 1, "9999": 1}),
         (["31", "999.0", "35", "60", "<5", "47", "38", "29"], {"999": 1}),
         ([7, 7, 7, 7, 7, 7, 7, 99], {"99": 1}),
+        ([0, 1, 2, 1, 0, 2, -9, -9], {"-9": 2}),
+        ([0, 1, 2, 3, 0, 4, -1, 2], {"-1": 1}),
+        ([50.5, 60.5, 55.5, 70.5, 65.5, 999.9, 51.5, 52.5], {"999.9": 1}),
+        ([-1, 0, 1, 0, 1, -1, 1, 1], {}),  # three levels
         ([31, 99, 35, 70, 55, 47, 38, 29], {}),  # older than the others, not by as much
         ([310, 999, 350, 6000, 55, 47, 38, 29], {}),
         ([31, -98, 35, 60, 55, 47, 38, 29], {}),  # far outside, and no code
@@ -278,12 +271,10 @@ def coded(**more):
 )
 def test_codes_far_outside_are_reported_and_stay(values, said):
     found = faults.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
-    if not said:
-        assert found == ""
-        return
     counts = ", ".join(f"{code} {n}" for code, n in said.items())
-    assert f"age ({counts}). It is used as a number." in found
-    assert f"--na={','.join(said)} --impute median" in found
+    assert (f"age ({counts}). It is used as a number." in found) == bool(said)
+    assert (f"--na={','.join(said)} --impute median" in found) == bool(said)
+    assert bool(found) == bool(said)
 
 
 def test_a_code_is_a_number_until_it_is_declared(caplog):
@@ -435,21 +426,6 @@ def test_a_table_is_a_data_set():
 
 
 # --- files ----------------------------------------------------------------------------------------
-
-
-def test_a_table_is_read_from_files_of_every_kind(tmp_path):
-    frame = messy()
-    given = {"encode": "onehot", "impute": "median"}
-    expected = av.table(frame, "y", **given)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_csv(tmp_path / "t.csv.gz", index=False)
-    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
-    frame.to_parquet(tmp_path / "t.parquet")
-    frame.to_excel(tmp_path / "t.xlsx", index=False)
-    for name in ("t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.xlsx"):
-        data = av.table(tmp_path / name, "y", **given)
-        np.testing.assert_allclose(data.X, expected.X, rtol=1e-12)
-        assert (data.feature_names, data.name) == (expected.feature_names, "t")
 
 
 @pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.parquet", "pyarrow")])
