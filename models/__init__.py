@@ -78,6 +78,7 @@ def problem(
     basis_labels: Any = None,
     standardize: bool = True,
     always: Sequence[str] = (),
+    groups: Any = None,
     **hypers: Any,
 ) -> Problem:
     """Return the problem of fitting a model of the zoo to data.
@@ -112,6 +113,9 @@ def problem(
         data must have names: a frame, a Dataset, a table. A text column of a frame has a covariate
         for each of its levels but one, the reference: the first, or what the table says
         (`ardvark.table(..., reference=["batch=plate1"])`). Their effects are against it.
+    groups : array (N,), or the name of a column of a frame, optional
+        Which rows belong together, such as visits of a patient: splits, folds, panels and baselines
+        keep them on one side.
     **hypers
         Hyperparameters of the model. Those left out take their defaults; scales are computed from
         the sizes of the data (`Problem.describe` shows them).
@@ -141,7 +145,7 @@ def problem(
     spec = ZOO[model_named(ZOO, model, data)]
     asked = hypers_asked(ZOO, spec, hypers)
     names_always = listed(always)
-    dataset = compared(as_dataset(data, y, X, names_always), names_always)
+    dataset = compared(as_dataset(data, y, X, names_always, groups), names_always)
     columns = columns_of(dataset, names_always) if names_always else ()
     refuse_covariates(spec, bool(columns), hypers)
     center, scale, covariates = standardization(dataset, standardize, columns)

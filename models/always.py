@@ -100,10 +100,13 @@ def listed(always: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def encoded(frame: pd.DataFrame, y: Any, always: Sequence[str]) -> Dataset | None:
+def encoded(
+    frame: pd.DataFrame, y: Any, always: Sequence[str], groups: str | None = None
+) -> Dataset | None:
     """Return the data set of a frame in which only columns that are always in have text.
 
     Their levels become columns of 0 and 1. None if there is no such text, or text elsewhere too.
+    The column `groups`, which is no feature, says which rows belong together.
 
     Raises
     ------
@@ -117,12 +120,13 @@ def encoded(frame: pd.DataFrame, y: Any, always: Sequence[str]) -> Dataset | Non
     while not isinstance(y, str) and target in map(str, frame.columns):
         target += "_"
     whole = frame if isinstance(y, str) else frame.assign(**{target: np.asarray(y)})
-    words = {str(c) for c in whole.select_dtypes(exclude=["number", "bool"]).columns} - {target}
+    words = {str(c) for c in whole.select_dtypes(exclude=["number", "bool"]).columns}
+    words -= {target, groups}
     if not words or not words <= set(always):
         return None
     from ardvark.data import table  # scikit-learn is imported where a table is read
 
-    return table(whole, target, encode="onehot")
+    return table(whole, target, encode="onehot", groups=groups)
 
 
 def compared(data: Dataset, always: Sequence[str]) -> Dataset:

@@ -87,6 +87,11 @@ def as_dataset(
         raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
     if X is None and isinstance(data, Dataset | str):
         found = data if isinstance(data, Dataset) else load(data)
+        if isinstance(groups, str):
+            raise InputError(
+                f"groups={groups!r} names a column of a frame, and this is a data set. "
+                "Pass the groups themselves, one for each row, or av.table(..., groups=...)."
+            )
         return found if groups is None else replace(found, groups=list(groups))
     if X is None and isinstance(data, tuple) and len(data) == 2:
         return _from_arrays(*data, always, groups)
@@ -105,13 +110,15 @@ def _from_arrays(X: Any, y: Any, always: Sequence[str], groups: Any = None) -> D
             f"always names columns, and X is {type(X).__name__} without names. Pass a data frame, "
             "or a Dataset with feature_names."
         )
-    if always and (found := encoded(X, y, always)):
-        return found
-    if isinstance(X, pd.DataFrame) and is_name(y):
+    column = groups if isinstance(groups, str) else None
+    found = encoded(X, y, always, column) if always else None
+    if found is None and isinstance(X, pd.DataFrame) and is_name(y):
         from ardvark.data import table  # it reports all that is wrong, and takes longer to import
 
-        return table(X, y, groups=groups if isinstance(groups, str) else None)
-    return Dataset.from_arrays(X, y, groups=groups)
+        found = table(X, y, groups=column)
+    if found is None:
+        return Dataset.from_arrays(X, y, groups=groups)
+    return found if groups is None or column else replace(found, groups=list(groups))
 
 
 def basis_centres(

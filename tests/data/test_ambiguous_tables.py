@@ -427,6 +427,27 @@ def test_a_split_keeps_a_patient_together(share):
         av.table(visits().assign(patient="P"), "status", groups="patient", encode="onehot").split()
 
 
+@pytest.mark.parametrize("always", [(), ("site",)])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_problem_takes_groups(always, named):
+    frame = visits().drop(columns=[] if always else ["site"])
+    ids = frame["patient"]
+    rows = frame if named else frame.drop(columns="patient")
+    problem = av.problem("rfvm", rows, "status", always=always, groups="patient" if named else ids)
+    assert problem.data.groups == tuple(ids)
+    assert "patient" not in " ".join(problem.feature_names)
+    fold = problem.take(range(30))
+    assert fold.data.groups == tuple(ids[:30])
+    labels = rows.pop("status")
+    if not always and not named:
+        assert av.problem("rfvm", (rows, labels), groups=ids).data.groups == tuple(ids)
+        assert av.problem("rfvm", problem.data, groups=ids[::-1]).data.groups == tuple(ids[::-1])
+        with pytest.raises(av.InputError, match="names a column of a frame"):
+            av.problem("rfvm", problem.data, groups="patient")
+        with pytest.raises(av.InputError, match="groups has 59 entries, expected one a row: 60"):
+            av.problem("rfvm", rows.assign(y=labels), "y", groups=ids[1:])
+
+
 def test_a_reference_level_is_what_others_are_compared_with():
     frame = visits().drop(columns="patient")
     given = {"encode": "onehot", "reference": ["site=south"]}
