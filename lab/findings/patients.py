@@ -37,7 +37,7 @@ WIDTH, HEIGHT = 9.5, 7.2  # inches
 _DARK, _LIGHT = "#004166", "#E69F00"
 """Of y = 1 and y = 0: a dark filled disc and a light open ring, which differ in grey too."""
 TITLE = "Patients left out: how far an algorithm is from the exact posterior at that prior"
-KINDS = {"own": "at the paper's settings", "same": "under the same prior"}
+KINDS = {"own": "at the paper's settings", "same": "under the exact one's prior"}
 
 
 @dataclass(frozen=True, kw_only=True)
