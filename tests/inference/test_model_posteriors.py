@@ -6,7 +6,8 @@ effective draws) and the limit is near 7 errors of two means: a shift of half an
 would be caught, and of 0.2 sd in most, whose effective size is several thousand.
 
 The default run has PFCVM with its default kernel; JCFO's forms meet there in
-`samplers/gibbs/test_jcfo.py`, whose sampler has the latent one. The slow run has every combination.
+`samplers/gibbs/test_posteriors.py`, whose sampler has the latent one. The slow run has every
+combination.
 """
 
 import numpy as np

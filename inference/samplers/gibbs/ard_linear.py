@@ -66,7 +66,7 @@ the spread of P(active) between them.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -75,12 +75,31 @@ from ardvark.models import Problem, pfcvm, rfvm
 from .ard_scans import Tail, full_scans, scans
 from .ard_steps import Group, Pairs, Prior, beyond, draw_noisy, scale_move
 from .covariates import Covariates
-from .products import weighted_products
+from .products import by_features, weighted_products
 from .sampler import GibbsSampler, draw_omega
 from .working import MOST_COLUMNS, in_columns
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
 SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, expected under the prior
+
+
+@dataclass
+class Working:
+    """The normal likelihood that replaces that of the labels, given omega.
+
+    Attributes
+    ----------
+    omega, W : array (N,)
+        Polya-Gamma variables, and the precision of eta.
+    score, before : array (N,)
+        r - W eta, the slope of the log likelihood, at the present weights and at the state's eta,
+        which follows them when the bias is drawn.
+    """
+
+    omega: np.ndarray
+    W: np.ndarray
+    score: np.ndarray
+    before: np.ndarray
 
 
 @dataclass
@@ -102,6 +121,11 @@ class State:
         NaN until the first sweep ends, and if the form has none.
     covariate : array (K,)
         Weights of the covariates.
+    working : Working
+        Of the last omega.
+    M, theta_of_M : array (B, N), array (D,)
+        The transpose of M, and the feature weights that it was made with. Empty if it is to be made
+        anew, and in columns.
     """
 
     theta: np.ndarray
@@ -113,23 +137,9 @@ class State:
     feature_precision: np.ndarray
     sample_precision: np.ndarray
     covariate: np.ndarray
-
-
-@dataclass
-class Working:
-    """The normal likelihood that replaces that of the labels, given omega.
-
-    Attributes
-    ----------
-    omega, W : array (N,)
-        Polya-Gamma variables, and the precision of eta.
-    score : array (N,)
-        r - W eta, the slope of the log likelihood at the current eta.
-    """
-
-    omega: np.ndarray
-    W: np.ndarray
-    score: np.ndarray
+    working: Working = field(init=False)
+    M: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    theta_of_M: np.ndarray = field(init=False)
 
 
 class Sampler(GibbsSampler):
@@ -151,6 +161,10 @@ class Sampler(GibbsSampler):
         Columns, with the bias and the covariates, up to which there are pseudo-samples.
     """
 
+    STEPS = (
+        "complete", "omega", "features", "crossings", "bias", "decide", "latent", "products",
+        "samples", "again", "balance", "precisions",
+    )  # fmt: skip
     rounds = 4
     feature_scans = 1
     sample_scans = 3
@@ -168,26 +182,21 @@ class Sampler(GibbsSampler):
         # tau's prior, and the form of the noise
         self.noise = h if isinstance(h, rfvm.Hypers) and h.latent_noise != "none" else None
         self.precise = h.parametrization == "hierarchical"
-        # feature-major copies: a scan reads one feature after the other
-        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
-        self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
+        self.Xt, self.Zt = by_features(problem)
         self.feature = Prior.of(h.feature_prior, positive=True)
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
         self.tail = Tail(*beyond(SEVERAL, len(self.Xt), h.feature_prior))
         self.feature_pairs = Pairs.of(problem.X, h.feature_prior, PARTNERS)
         self.tries = self.feature_tries or max(50, len(self.Xt) // 12)
         self.sample_pairs = Pairs.of(self.Zt, h.sample_prior, PARTNERS)
-        self.basis_sign = np.ones(self.Zt.shape[1])
+        if self.signed:
+            self.basis_sign = np.ones(self.Zt.shape[1])
         always = np.vstack([np.ones(len(problem.y)), self.covariates.C.T])
         self.tall = len(always) + len(self.Xt) <= min(self.most_columns, len(problem.y))
         self.columns = np.concatenate([always, self.Xt]) if self.tall else np.empty((0, 0))
-        self.set_labels(problem.y, problem.basis_labels)
-
-    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
-        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
-        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
-        if basis_labels is not None:
-            self.basis_sign = np.asarray(basis_labels, dtype=np.float64)
+        self.left_out |= set() if self.noise else {"complete", "latent", "again"}
+        self.left_out |= {"products"} if self.tall else set()
+        self.left_out |= set() if self.precise else {"precisions"}
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -236,126 +245,125 @@ class Sampler(GibbsSampler):
 
     # --- one sweep --------------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator) -> None:
-        """Move the state once through every block; nothing is adapted."""
-        if self.noise and np.isnan(state.u).any():
-            draw_noisy(rng, self.label_sign, state.eta, state.tau, state.u)
-        Mt = np.empty((0, 0))
-        for number in range(self.rounds):
-            before = state.theta.copy()
-            self.features(state, rng, every=number == 0)
-            if not self.tall:
-                Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
-            self.samples(state, rng, Mt)
-            if self.noise:  # tau mixes slowest, and costs least
-                self.latent(state, self.augment(state, rng), rng)
-        self.balance(state, rng)
-        if self.precise:
-            self.precisions(state, rng)
+    def order(self, state: State) -> list[str]:
+        """Return the steps of `rounds` rounds, then those that are made once."""
+        first = "omega", "features", "bias", "decide", "latent", "products"
+        other = "omega", "crossings", "bias", "latent", "products"
+        samples = "omega", "samples", "bias", "latent", "again"
+        rounds = first + samples + (other + samples) * (self.rounds - 1)
+        steps = "complete", *rounds, "balance", "precisions"
+        return [step for step in steps if step not in self.left_out]
 
-    def augment(self, state: State, rng: np.random.Generator) -> Working:
+    def complete(self, state: State, rng: np.random.Generator) -> None:
+        """Draw u if the point had none."""
+        if np.isnan(state.u).any():
+            draw_noisy(rng, self.label_sign, state.eta, state.tau, state.u)
+
+    def omega(self, state: State, rng: np.random.Generator) -> None:
         """Step 1: draw omega, and with it the normal likelihood of eta."""
         at = state.u if self.noise else state.eta
         omega = draw_omega(rng, at)
         c = state.tau / (state.tau + omega) if self.noise else np.ones_like(omega)
         W = omega * c
-        return Working(omega, W, 0.5 * self.label_sign * c - W * state.eta)
+        score = 0.5 * self.label_sign * c - W * state.eta
+        state.working = Working(omega, W, score, score.copy())
 
-    def features(self, state: State, rng: np.random.Generator, *, every: bool) -> None:
-        """Step 2, after a step 1; without `every`, most moves of faint features are left out."""
-        slope = self.Zt @ (self.basis_sign * state.x)  # (D,)
-        working = self.augment(state, rng)
-        before = working.score.copy()
-        given = self.Xt, working.W, working.score
+    def features(self, state: State, rng: np.random.Generator) -> None:
+        """The scan of step 2 in which every theta moves; M is then made anew."""
+        state.M = np.empty((0, 0))
+        self._scan(state, rng, full=1)
+
+    def crossings(self, state: State, rng: np.random.Generator) -> None:
+        """The scan of step 2 that leaves out most moves of faint features."""
+        self._scan(state, rng, full=0)
+
+    def _scan(self, state: State, rng: np.random.Generator, *, full: int) -> None:
+        working, slope = state.working, self.Zt @ (self.basis_sign * state.x)  # slope (D,)
+        rows, W, score = self.Xt, working.W, working.score
         if self.tall:
-            given = self.in_columns(state, working)
-        rows, W, score = given
+            rows, W, score = self.in_columns(state)
         group = Group(rows, slope, W, self.feature, score, state.theta)
-        full = 1 if every else 0
         scans(rng, full, self.feature_scans, self.tries, group, self.tail, self.feature_pairs)
         if self.tall:
-            self.settle(state, working, rng)
-            return
-        self.bias(state, working, rng)
-        if every:  # rounding errors of a sweep end here
-            eta = state.bias + (state.theta * slope) @ self.Xt
-            state.eta = self.covariates.added(eta, state.covariate)
-        else:
-            state.eta = state.eta + (before - working.score) / working.W
-        self.latent(state, working, rng)
+            self._moved(state)
 
-    def samples(self, state: State, rng: np.random.Generator, Mt: np.ndarray) -> None:
-        """Step 3 given M' (B, N), after a step 1; in columns M' is not used."""
-        working = self.augment(state, rng)
-        before = working.score.copy()
-        W, score = working.W, working.score
+    def samples(self, state: State, rng: np.random.Generator) -> None:
+        """Step 3; in columns M is not used."""
+        Mt, W, score = state.M, state.working.W, state.working.score
         if self.tall:
-            rows, W, score = self.in_columns(state, working)
+            rows, W, score = self.in_columns(state)
             Mt = (self.Zt * state.theta[:, None]).T @ rows
         group = Group(Mt, self.basis_sign, W, self.sample, score, state.x)
         full_scans(rng, self.sample_scans, self.sample_tries, group, self.sample_pairs)
         if self.tall:
-            self.settle(state, working, rng)
-            return
-        self.bias(state, working, rng)
-        state.eta = state.eta + (before - working.score) / working.W
-        self.latent(state, working, rng)
+            self._moved(state)
 
-    def in_columns(
-        self, state: State, working: Working
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def in_columns(self, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows (D, K), W (K,) and score (K,) with a pseudo-sample for each column."""
+        working = state.working
         slope = self.Zt @ (self.basis_sign * state.x)
         weights = np.concatenate([[state.bias], state.covariate, state.theta * slope])
         r = working.score + working.W * state.eta
         found = in_columns(self.columns, 1 + len(state.covariate), working.W, r, weights)
         return found.rows, found.W, found.score
 
-    def settle(self, state: State, working: Working, rng: np.random.Generator) -> None:
-        """Take the score on to weights that moved in columns, and draw what follows a scan."""
-        before = state.eta
+    def _moved(self, state: State) -> None:
+        """Take the score, and eta, on to weights that moved in columns."""
+        before, working = state.eta, state.working
         self._decide(state)
         working.score -= working.W * (state.eta - before)
-        self.bias(state, working, rng)
-        self._decide(state)
-        self.latent(state, working, rng)
 
-    def products(self, state: State) -> np.ndarray:
-        """Return M' (B, N)."""
-        return weighted_products(self.Zt, state.theta, self.Xt)
+    def products(self, state: State, rng: np.random.Generator) -> None:
+        """Make M' (B, N), or take it on to the present feature weights if few have moved."""
+        few = state.M.size > 0
+        if few:
+            moved = np.flatnonzero(state.theta != state.theta_of_M)
+            few = 3 * len(moved) <= len(state.theta)
+        if few:
+            change = state.theta[moved] - state.theta_of_M[moved]
+            state.M = state.M + (self.Zt[moved] * change[:, None]).T @ self.Xt[moved]
+        else:
+            state.M = weighted_products(self.Zt, state.theta, self.Xt)
+        state.theta_of_M = state.theta.copy()
 
-    def renewed(self, Mt: np.ndarray, before: np.ndarray, state: State) -> np.ndarray:
-        """Return M' (B, N), given what it was with the feature weights `before`."""
-        moved = np.flatnonzero(state.theta != before)
-        if 3 * len(moved) > len(before):
-            return self.products(state)
-        change = state.theta[moved] - before[moved]
-        return Mt + (self.Zt[moved] * change[:, None]).T @ self.Xt[moved]
-
-    def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
-        """Draw b given the weights, and with it those of covariates; update the score."""
+    def bias(self, state: State, rng: np.random.Generator) -> None:
+        """Draw b given the weights, and with it those of covariates; then eta is that of all."""
+        working = state.working
         if self.covariates:
             beta = np.append(state.bias, state.covariate)
             beta, change = self.covariates.draw(rng, working.W, working.score, beta)
             working.score -= working.W * change
             state.bias, state.covariate = float(beta[0]), beta[1:]
-            return
-        held = working.W.sum()
-        precision = held + self.bias_sd**-2.0
-        mean = (working.score.sum() + held * state.bias) / precision
-        new = float(mean + precision**-0.5 * rng.standard_normal())
-        working.score -= working.W * (new - state.bias)
-        state.bias = new
+        else:
+            held = working.W.sum()
+            precision = held + self.bias_sd**-2.0
+            mean = (working.score.sum() + held * state.bias) / precision
+            new = float(mean + precision**-0.5 * rng.standard_normal())
+            working.score -= working.W * (new - state.bias)
+            state.bias = new
+        if self.tall:
+            self._decide(state)
+        else:
+            state.eta = state.eta + (working.before - working.score) / working.W
+        working.before = working.score.copy()
 
-    def latent(self, state: State, working: Working, rng: np.random.Generator) -> None:
+    def decide(self, state: State, rng: np.random.Generator) -> None:
+        """Compute eta anew: rounding errors of a sweep end here."""
+        self._decide(state)
+
+    def latent(self, state: State, rng: np.random.Generator) -> None:
         """Draw u, which was integrated out given this omega and tau, and then tau."""
-        if not self.noise:
-            return
-        precision = state.tau + working.omega
+        assert self.noise
+        precision = state.tau + state.working.omega
         mean = (0.5 * self.label_sign + state.tau * state.eta) / precision
         state.u = mean + precision**-0.5 * rng.standard_normal(len(mean))
         rate = self.noise.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
         state.tau = float(rng.gamma(self.noise.noise_shape + 0.5 * len(state.u), 1.0 / rate))
+
+    def again(self, state: State, rng: np.random.Generator) -> None:
+        """Draw omega, u and tau once more: tau mixes slowest, and costs least."""
+        self.omega(state, rng)
+        self.latent(state, rng)
 
     def balance(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""

@@ -1,9 +1,9 @@
-"""Scans of the weights of PFCVM and RFVM without moves inside the spike.
+"""Scans of the weights of PFCVM and RFVM, with moves inside the spike or without them.
 
 Most weights of fat data are faint (`ard_steps.faint`) and in the spike, |x| <= cut. In a full scan
-nearly all of them propose from t, stay in the spike, and change eta little. `crossing_scan` leaves
-these moves out. It costs little more than two inner products a weight. Let V be |x| > cut, and p
-its probability under t.
+nearly all of them propose from t, stay in the spike, and change eta little. A scan of crossings
+leaves these moves out. It costs little more than two inner products a weight. Let V be |x| > cut,
+and p its probability under t.
 
 - A faint weight in V makes the step of a full scan: it proposes from t.
 - A faint weight in the spike proposes only with probability p, then from t restricted to V.
@@ -30,7 +30,6 @@ from .ard_steps import (
     pair_scan,
     products,
     step,
-    weight_scan,
 )
 
 
@@ -39,6 +38,10 @@ class Tail(NamedTuple):
 
     cut: float
     chance: float
+
+
+EVERY = Tail(-1.0, 0.5)
+"""Of a full scan: no weight is in the spike, so that each proposes."""
 
 
 @numba.njit(cache=True, nogil=True)
@@ -58,14 +61,14 @@ def draw_tail(rng: np.random.Generator, prior: Prior, cut: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def crossing_scan(rng: np.random.Generator, group: Group, tail: Tail) -> int:
-    """Move the weights as above; return how many moved."""
+def weight_scan(rng: np.random.Generator, group: Group, tail: Tail) -> int:
+    """Move the weights as above, one after the other; return how many moved."""
     rows, slope, W, prior, score, x = group
     K, N = rows.shape
     slab, scale = 1.0 / (prior.slab * prior.slab), (prior.rate / prior.shape) ** 0.5
     mean = -1.0 / np.log1p(-tail.chance)  # of the exponential whose floor is geometric
     # so many faint weights in the spike pass before the next one proposes
-    wait = int(min(mean * rng.standard_exponential(), 1e9))
+    wait = 0 if tail.cut < 0.0 else int(min(mean * rng.standard_exponential(), 1e9))
     accepted = 0
     for k in range(K):
         s, old = slope[k], x[k]
@@ -98,7 +101,7 @@ def full_scans(
 ) -> None:
     """Repeat a scan of every weight and a `pair_scan`."""
     for _ in range(times):
-        weight_scan(rng, group)
+        weight_scan(rng, group, EVERY)
         pair_scan(rng, tries, group, pairs)
 
 
@@ -115,5 +118,5 @@ def scans(
     """Repeat a scan and a `pair_scan`; the first `full` scans move every weight."""
     full_scans(rng, min(full, times), tries, group, pairs)
     for _ in range(times - full):
-        crossing_scan(rng, group, tail)
+        weight_scan(rng, group, tail)
         pair_scan(rng, tries, group, pairs)

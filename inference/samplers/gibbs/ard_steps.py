@@ -266,32 +266,6 @@ def cross_product(rows: np.ndarray, i: int, j: int, W: np.ndarray) -> float:
     return product
 
 
-@numba.njit(cache=True, nogil=True)
-def weight_scan(rng: np.random.Generator, group: Group) -> int:
-    """Move every weight, one after the other; return how many moved."""
-    rows, slope, W, prior, score, x = group
-    K, N = rows.shape
-    slab, scale = 1.0 / (prior.slab * prior.slab), math.sqrt(prior.rate / prior.shape)
-    accepted = 0
-    for k in range(K):
-        s, old = slope[k], x[k]
-        product, square = products(rows, k, score, W)
-        square *= s * s
-        linear, precision = s * product + square * old, square + slab
-        if faint(linear, precision, scale, prior.positive):
-            new = metropolis(rng, linear, precision, old, draw_student(rng, prior))
-        else:
-            new = step(rng, linear, precision, prior, old)
-        if new == old:
-            continue
-        accepted += 1
-        change = s * (new - old)
-        x[k] = new
-        for n in range(N):
-            score[n] -= change * W[n] * rows[k, n]
-    return accepted
-
-
 # --- pairs ----------------------------------------------------------------------------------------
 
 

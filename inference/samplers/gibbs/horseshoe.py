@@ -57,7 +57,7 @@ and the spread of P(active) between them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import stats
@@ -101,6 +101,8 @@ class State:
     local_variance : array (D,)
         The variances behind tau and lambda. NaN until the first sweep ends, and if the form has
         none.
+    working : Working
+        Of the last omega.
     """
 
     beta: np.ndarray
@@ -112,6 +114,7 @@ class State:
     eta: np.ndarray
     tau_variance: float
     local_variance: np.ndarray
+    working: Working = field(init=False)
 
 
 class Sampler(GibbsSampler):
@@ -139,6 +142,7 @@ class Sampler(GibbsSampler):
         Repetitions of steps 2 to 4 for one omega with pseudo-samples, of which a sweep has one.
     """
 
+    STEPS = ("omega", "weights", "exchanges", "scales", "decide", "growth", "finish")
     rounds = 2
     exchange_passes = 4
     exchange_tries = 0
@@ -167,11 +171,6 @@ class Sampler(GibbsSampler):
         self.tall = self.always.shape[0] + D <= min(self.most_columns, len(problem.y))
         self.columns = np.concatenate([self.always, self.Xt]) if self.tall else np.empty((0, 0))
         self.width = min(0.5, 3.0 * len(problem.y) ** -0.5)  # above the sd of ln s in step 5
-        self.set_labels(problem.y)
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1."""
-        self.r = np.asarray(y, dtype=np.float64) - 0.5
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -215,63 +214,62 @@ class Sampler(GibbsSampler):
 
     # --- one sweep --------------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator) -> None:
-        """Move the state once through every block; nothing is adapted."""
-        for _ in range(1 if self.tall else self.rounds):
-            if self.tall:
-                self.in_columns(state, rng)
-            else:
-                self.in_samples(state, rng)
-            self.growth(state, rng)
-        state.eta = self.decision(state)  # rounding errors of a sweep end here
-        if self.explicit:
-            self.variances(state, rng)
+    def order(self, state: State) -> list[str]:
+        """Return the steps of a sweep: in samples each of 2 to 4 has an omega of its own."""
+        if self.tall:
+            steps = ("weights", "exchanges", "scales") * self.repeats
+            rounds = ["omega", *steps, "decide", "growth"]
+        else:
+            steps = "weights", *("exchanges",) * self.exchange_passes, "scales"
+            rounds = [name for step in steps for name in ("omega", step, "decide")] + ["growth"]
+            rounds *= self.rounds
+        return [*rounds, "finish"]
 
     def decision(self, state: State) -> np.ndarray:
         """Return eta = b + X beta + C f."""
         return self.covariates.added(state.bias + state.beta @ self.Xt, state.covariate)
 
-    def augment(self, state: State, rng: np.random.Generator) -> np.ndarray:
-        """Step 1: draw omega (N,)."""
-        return draw_omega(rng, state.eta)
+    def omega(self, state: State, rng: np.random.Generator) -> None:
+        """Step 1: draw omega, and with it the normal likelihood of eta (`working.py`)."""
+        omega, r = draw_omega(rng, state.eta), 0.5 * self.label_sign
+        if self.tall:
+            weights = np.concatenate([[state.bias], state.covariate, state.beta])
+            state.working = in_columns(self.columns, len(self.fixed), omega, r, weights)
+        else:
+            state.working = Working(self.always, self.Xt, omega, r, state.eta)
 
-    def in_samples(self, state: State, rng: np.random.Generator) -> None:
-        """Steps 2 to 4, each after a step 1."""
-        for step in (self.weights, *[self.exchanges] * self.exchange_passes, self.scales):
-            working = Working(self.always, self.Xt, self.augment(state, rng), self.r, state.eta)
-            step(state, working, rng)
-            state.eta = working.eta
+    def decide(self, state: State, rng: np.random.Generator) -> None:
+        """Set eta to where steps 2 to 4 have brought it."""
+        state.eta = self.decision(state) if self.tall else state.working.eta
 
-    def in_columns(self, state: State, rng: np.random.Generator) -> None:
-        """Step 1, then steps 2 to 4 with a pseudo-sample for each column: `working.py`."""
-        omega = self.augment(state, rng)
-        weights = np.concatenate([[state.bias], state.covariate, state.beta])
-        working = in_columns(self.columns, len(self.fixed), omega, self.r, weights)
-        for _ in range(self.repeats):
-            self.weights(state, working, rng)
-            self.exchanges(state, working, rng)
-            self.scales(state, working, rng)
+    def finish(self, state: State, rng: np.random.Generator) -> None:
+        """Compute eta anew: rounding errors end here. Then step 6, if the form has it."""
         state.eta = self.decision(state)
+        if self.explicit:
+            self.variances(state, rng)
 
-    def weights(self, state: State, working: Working, rng: np.random.Generator) -> None:
+    def weights(self, state: State, rng: np.random.Generator) -> None:
         """Step 2."""
-        score, scales = working.score, Scales(state.tau, state.c2)
+        working, scales = state.working, Scales(state.tau, state.c2)
+        score = working.score
         weight_scan(rng, working.rows, working.W, scales, score, state.beta, state.local)
         working.moved(score)
 
-    def exchanges(self, state: State, working: Working, rng: np.random.Generator) -> None:
+    def exchanges(self, state: State, rng: np.random.Generator) -> None:
         """A pass of step 3."""
-        score, scales = working.score, Scales(state.tau, state.c2)
+        working, scales = state.working, Scales(state.tau, state.c2)
+        score = working.score
         exchange_scan(
             rng, self.tries, working.rows, working.W, scales, self.pairs, score, state.beta,
             state.local,
         )  # fmt: skip
         working.moved(score)
 
-    def scales(self, state: State, working: Working, rng: np.random.Generator) -> None:
+    def scales(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
+        working = state.working
         inside = state.local > self.level
-        H, e, block = self.integrated(state, working, inside)
+        H, e, block = self.integrated(state, inside)
         grown = 1.0
         for _ in range(self.scale_steps):
             s = float(np.exp(draw_along(rng, 0, block, Scales(state.tau, state.c2))))
@@ -283,10 +281,9 @@ class Sampler(GibbsSampler):
         state.bias, state.covariate, state.beta[inside] = float(own[0]), own[1:F], own[F:]
         working.eta = own @ H + grown * e
 
-    def integrated(
-        self, state: State, working: Working, inside: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, Block]:
+    def integrated(self, state: State, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, Block]:
         """Return H (K, n), e (n,), what is not of its rows, and the Block, which describes both."""
+        working = state.working
         A, others = np.flatnonzero(inside), state.beta[~inside]
         H = np.concatenate([working.always, working.rows[A]])
         always = np.append(state.bias, state.covariate)
@@ -314,7 +311,7 @@ class Sampler(GibbsSampler):
         given = Growth(
             state.tau, state.c2, float(always @ always), len(always), self.tau_0, *self.slab
         )
-        s = draw_growth(rng, self.width, 2.0 * self.r, state.eta, given)
+        s = draw_growth(rng, self.width, self.label_sign, state.eta, given)
         state.tau, state.c2 = s * state.tau, s * s * state.c2
         state.bias, state.covariate = s * state.bias, s * state.covariate
         state.beta *= s

@@ -69,7 +69,7 @@ from ardvark.models.parts.covariates import NAME as COVARIATES
 from . import laplace_scale, probit
 from .jcfo_steps import linear_scan, slice_scan
 from .probit_steps import draw_latent, draw_variances, log_scale
-from .products import distances, weighted_products
+from .products import by_features, distances, weighted_products
 
 _NOTHING = np.empty(0)
 
@@ -115,18 +115,22 @@ class Sampler(probit.ProbitSampler):
         A problem of the model "jcfo", with any kernel and any parametrization.
     """
 
+    STEPS = (
+        "complete", "features", "apart", "scale", "learn_alone", "learn_apart",
+        "learn_with_weights", "variances", "kernel", "weights", "elliptical",
+    )  # fmt: skip
+
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem, weights=len(problem.Z) + 1)
-        h = problem.hypers
+        h, weights = problem.hypers, len(problem.Z) + 1
         assert isinstance(h, jcfo.Hypers)  # as `supports` says
-        self.form, self.learned = h.parametrization, h.learned_scale is not None
+        super().__init__(problem, weights, learned=h.learned_scale is not None)
+        self.form = h.parametrization
         self.gamma1, self.gamma2 = (float(h.gamma1), float(h.gamma2))
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
         self.kernel_function = h.kernel_of()
         self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal
-        # feature-major copies: a scan reads one feature after the other
-        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
-        self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
+        self.left_out |= set() if self.linear else {"apart", "learn_apart"}
+        self.Xt, self.Zt = by_features(problem)
         self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
         self.samples = slice(1, len(problem.Z) + 1)  # of beta, after the bias
 
@@ -222,17 +226,6 @@ class Sampler(probit.ProbitSampler):
 
     # --- one sweep ----------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator) -> None:
-        """Make one sweep in place; nothing is adapted."""
-        self.complete(state, rng)
-        self.features(state, rng)
-        self.scales(state, rng)
-        if self.learned:
-            self.learn(state, rng)
-        self.variances(state, rng)
-        self.kernel(state)
-        self.weights(state, rng)  # steps 4 and 5
-
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1: theta, and z after it if it was integrated out."""
         slope = self.Zt @ state.beta[self.samples]  # (Z'beta)_k
@@ -249,11 +242,13 @@ class Sampler(probit.ProbitSampler):
         )  # fmt: skip
         draw_latent(rng, self.label_sign, state.eta, state.z)
 
-    def scales(self, state: State, rng: np.random.Generator) -> None:
-        """Step 2: the scale of theta against beta, then the scale of z and beta."""
+    def apart(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2: the scale of theta against beta, under a linear kernel."""
+        self.move_apart(state, self.opposite_scale(state, rng))
+
+    def scale(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2: the scale of z and beta."""
         beta = state.beta
-        if self.linear:
-            self.move_apart(state, self.opposite_scale(state, rng))
         size = self.root1 * np.abs(beta[self.own]).sum()
         u = self.common_scale(state, rng, size)
         for array in (beta, state.z, state.eta):
@@ -286,16 +281,21 @@ class Sampler(probit.ProbitSampler):
         tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
         return self.root1 * np.abs(beta[1:]).sum(), self.root1 * beta[0] + tilt, tilt
 
-    def learn(self, state: State, rng: np.random.Generator) -> None:
-        """Move g by itself, against beta, and with theta; then z."""
-        theta, beta = state.theta, state.beta[self.own]
-        down = self.root2 / state.scale * float(theta.sum())
-        state.scale *= laplace_scale.alone(rng, state.scale, len(theta), down, 0.0, 0.0)
-        if self.linear:
-            terms = self.held_back(beta)
-            growth = laplace_scale.alone(rng, state.scale, len(beta) - 1, *terms)
-            state.scale *= growth
-            self.move_apart(state, math.log(growth))
+    def learn_alone(self, state: State, rng: np.random.Generator) -> None:
+        """Step a of a learned scale: g by itself."""
+        down = self.root2 / state.scale * float(state.theta.sum())
+        state.scale *= laplace_scale.alone(rng, state.scale, len(state.theta), down, 0.0, 0.0)
+
+    def learn_apart(self, state: State, rng: np.random.Generator) -> None:
+        """Step c: g with theta, and against beta."""
+        beta = state.beta[self.own]
+        growth = laplace_scale.alone(rng, state.scale, len(beta) - 1, *self.held_back(beta))
+        state.scale *= growth
+        self.move_apart(state, math.log(growth))
+
+    def learn_with_weights(self, state: State, rng: np.random.Generator) -> None:
+        """Step b: g with theta; then z."""
+        beta = state.beta[self.own]
         fixed = beta[0] + self.covariates.C @ state.beta[self.own.stop :]
         if self.linear:  # degree is 1 where the kernel has a 1, and else 0
             fixed += self.degree * beta[1:].sum()
@@ -304,7 +304,7 @@ class Sampler(probit.ProbitSampler):
         growth = laplace_scale.with_weights(rng, state.scale, self.label_sign, line)
         state.eta[:] = laplace_scale.grown(growth, line)
         state.scale *= growth
-        theta *= growth
+        state.theta *= growth
         draw_latent(rng, self.label_sign, state.eta, state.z)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
@@ -312,7 +312,7 @@ class Sampler(probit.ProbitSampler):
         draw_variances(rng, state.beta[self.own], self.gamma1, state.tau[self.own])
         draw_variances(rng, state.theta, self.gamma2 / state.scale**2, state.rho)
 
-    def kernel(self, state: State) -> None:
+    def kernel(self, state: State, rng: np.random.Generator | None = None) -> None:
         """Recompute H and its components from theta."""
         function = distances if self.kernel_function.by_distance else weighted_products
         inner = function(self.Xt, state.theta, self.Zt)

@@ -47,6 +47,7 @@ from .covariates import Covariates
 from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
+from .products import by_features
 from .sampler import GibbsSampler, draw_omega
 
 REBUILD = 200  # sweeps after which M is summed from scratch
@@ -93,17 +94,23 @@ class Sampler(GibbsSampler):
         A problem of fsklr, sklr or fs_skr.
     """
 
+    STEPS = (
+        "begin", "features", "augment", "samples", "collapsed_features", "coefficients",
+        "probabilities",
+    )  # fmt: skip
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         h = problem.hypers
         assert isinstance(h, fsklr.SampleMaskHypers)  # as `supports` says
         self.hypers = h
         self.masked = h.FEATURE_MASK
+        self.left_out |= set() if self.masked else {"features", "collapsed_features"}
+        self.left_out |= set() if h.mask_probability == "explicit" else {"probabilities"}
         self.noise = h if isinstance(h, fs_skr.Hypers) else None  # the normal likelihood's
         self.covariates = Covariates(problem)
         a = {variable: a for variable, _, a in h.masks()}
-        Xt = np.array(problem.X.T, order="C")  # (D, N)
-        Zt = Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")
+        Xt, Zt = by_features(problem)
         self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel_of().by_distance)
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
@@ -118,11 +125,6 @@ class Sampler(GibbsSampler):
         self.collapsed_visits = 2 if self.masked and cost <= 0.5 else 1
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
-        self.set_labels(problem.y)
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels (N,); FS-SKR takes real ones, y = (1 + s) / 2."""
-        self.s = 2.0 * np.asarray(y, dtype=float) - 1.0
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -198,28 +200,31 @@ class Sampler(GibbsSampler):
 
     # --- one sweep --------------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator) -> None:
-        """Move the state once through every block; nothing is adapted."""
+    def order(self, state: State) -> list[str]:
+        """Return the steps of the next sweep: features are moved as often as they cost little."""
+        now = (state.sweeps + 1) % self.collapsed_every == 0
+        collapsed = ["collapsed_features"] if now else []
+        first = "begin", "features", "augment", "samples", *collapsed, "coefficients"
+        visit = ("augment", "collapsed_features", "coefficients") * (self.collapsed_visits - 1)
+        again = ("augment", "coefficients") * AGAIN
+        steps = *first, *visit, *again, "probabilities"
+        return [step for step in steps if step not in self.left_out]
+
+    def begin(self, state: State, rng: np.random.Generator) -> None:
+        """Count the sweep; now and then sum M from scratch."""
         state.sweeps += 1
         state.features_changed = state.samples_changed = 0
         if state.sweeps % REBUILD == 0:
             rebuild(state.zeta, self.kernel, state.active, state.A)
             self._decide(state)
-        if self.masked:
-            self.move_features(state, rng, collapsed=False)
-        self.augment(state, rng)
-        self.move_samples(state, rng)
-        if self.masked and state.sweeps % self.collapsed_every == 0:
-            self.move_features(state, rng, collapsed=True)
-        self.coefficients(state, rng)
-        for _ in range(self.collapsed_visits - 1):
-            self.augment(state, rng)
-            self.move_features(state, rng, collapsed=True)
-            self.coefficients(state, rng)
-        for _ in range(AGAIN):
-            self.augment(state, rng)
-            self.coefficients(state, rng)
-        self.probabilities(state, rng)
+
+    def features(self, state: State, rng: np.random.Generator) -> None:
+        """Draw every bit of zeta given alpha; try pairs and swaps."""
+        self.move_features(state, rng, collapsed=False)
+
+    def collapsed_features(self, state: State, rng: np.random.Generator) -> None:
+        """The same with alpha integrated out."""
+        self.move_features(state, rng, collapsed=True)
 
     def move_features(self, state: State, rng: np.random.Generator, *, collapsed: bool) -> None:
         """Draw every bit of zeta given alpha, or with it integrated out; try pairs and swaps."""
@@ -237,7 +242,7 @@ class Sampler(GibbsSampler):
             state.alpha[state.active.sample[: state.A]],
             state.added,
             state.eta,
-            self.s,
+            self.label_sign,
             state.tau,
             state.working,
             rng,
@@ -247,17 +252,17 @@ class Sampler(GibbsSampler):
         """Draw omega (or tau), which makes the likelihood of the labels normal."""
         if self.noise:
             shape = self.noise.noise_shape + 0.5 * self.N
-            rate = self.noise.noise_rate + 0.5 * np.sum((self.s - state.eta) ** 2)
+            rate = self.noise.noise_rate + 0.5 * np.sum((self.label_sign - state.eta) ** 2)
             state.tau = float(rng.gamma(shape, 1.0 / rate))
-            w, r = np.full(self.N, state.tau), state.tau * self.s
+            w, r = np.full(self.N, state.tau), state.tau * self.label_sign
         else:
             w = draw_omega(rng, state.eta)
-            r = 0.5 * self.s  # y - 1/2
+            r = 0.5 * self.label_sign  # y - 1/2
         if self.covariates:
             r = r - w * state.added
         state.working = Working(w, r, state.working.xi)
 
-    def move_samples(self, state: State, rng: np.random.Generator) -> None:
+    def samples(self, state: State, rng: np.random.Generator) -> None:
         """Draw every bit of z with alpha integrated out, and try swaps."""
         state.A, changed = move_samples(
             rng.permutation(self.B),
@@ -288,10 +293,8 @@ class Sampler(GibbsSampler):
             state.added = self.covariates.C @ state.covariate
 
     def probabilities(self, state: State, rng: np.random.Generator) -> None:
-        """Draw the probabilities of the masks, if the form of the model keeps them."""
+        """Draw the probabilities of the masks."""
         h, bits = self.hypers, {"z": state.z, "zeta": state.zeta}
-        if h.mask_probability != "explicit":
-            return
         for variable, what, a in h.masks():
             mask = bits[variable]
             n, S = len(mask), mask.sum()

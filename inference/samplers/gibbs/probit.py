@@ -35,6 +35,8 @@ class ProbitSampler(GibbsSampler):
     problem : Problem
     weights : int
         How many weights beta has, the bias among them and those of covariates not.
+    learned : bool
+        Whether the scale of the features is learned.
 
     Attributes
     ----------
@@ -48,14 +50,16 @@ class ProbitSampler(GibbsSampler):
     elliptical_steps = 5
     columns = True
 
-    def __init__(self, problem: Problem, weights: int) -> None:
+    def __init__(self, problem: Problem, weights: int, *, learned: bool) -> None:
         super().__init__(problem)
         self.covariates, self.own = Covariates(problem), slice(0, weights)
-        self.set_labels(problem.y)
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1; the z of earlier states is not valid for them."""
-        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        self.learned = learned
+        self.tall = self.columns and len(problem.y) > weights + len(self.covariates.sd)
+        # a step from the prior is short where rows are many, and costs as much as before
+        if self.tall or not self.elliptical_steps:
+            self.left_out.add("elliptical")
+        if not learned:
+            self.left_out |= {step for step in self.STEPS if step.startswith("learn")}
 
     def completed(self, point: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return a point with the free variables of the problem's form that it lacks."""
@@ -86,9 +90,9 @@ class ProbitSampler(GibbsSampler):
         return H.T @ H
 
     def weights(self, state: Any, rng: np.random.Generator) -> None:
-        """Draw z with beta integrated out, then beta; move beta without z, and draw z again."""
+        """Draw z with beta integrated out, then beta."""
         H, sd = self.design(state), np.sqrt(state.tau)
-        if tall := self.columns and len(H) > H.shape[1]:
+        if self.tall:
             gram, scans = self.gram(H), self.latent_scans
             draw_weights(rng, H, gram, sd, self.label_sign, scans, state.z, state.beta)
         else:
@@ -97,7 +101,10 @@ class ProbitSampler(GibbsSampler):
             latent_scale(rng, P, state.z)
             draw_block(rng, P, H, state.tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
-        # a step from the prior is short where rows are many, and costs as much as before
-        if steps := 0 if tall else self.elliptical_steps:
-            elliptical(rng, steps, self.label_sign, H, sd, state.beta, state.eta)
-            draw_latent(rng, self.label_sign, state.eta, state.z)
+
+    def elliptical(self, state: Any, rng: np.random.Generator) -> None:
+        """Move beta without z, and draw z again."""
+        H, sd = self.design(state), np.sqrt(state.tau)
+        steps = self.elliptical_steps
+        elliptical(rng, steps, self.label_sign, H, sd, state.beta, state.eta)
+        draw_latent(rng, self.label_sign, state.eta, state.z)

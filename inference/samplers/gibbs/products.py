@@ -2,7 +2,18 @@
 
 import numpy as np
 
+from ardvark.models import Problem
+
 _BLOCK = 4096  # features that a product handles at once, so that no (N, D) temporary is needed
+
+
+def by_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return X' (D, N) and Z' (D, B) as copies, since a scan reads one feature after the other.
+
+    Both are one array if the centres are the rows.
+    """
+    Xt = np.array(problem.X.T, order="C")
+    return Xt, Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")
 
 
 def weighted_products(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.ndarray:

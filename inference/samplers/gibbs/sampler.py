@@ -22,14 +22,35 @@ class GibbsSampler(ABC):
     Parameters
     ----------
     problem : Problem
+
+    Attributes
+    ----------
+    STEPS : tuple of str
+        The steps of a sweep, each once: methods that take a state, which they change in place, and
+        a Generator. A step leaves the posterior as it is once what it integrates out is drawn anew,
+        so the order matters; the docstring of the file gives it.
+    left_out : set of str
+        Those that this problem does not need.
+    label_sign, basis_sign : array (N,), array (B,)
+        Labels, -1 or 1; those in the basis, if the model has them.
     """
+
+    STEPS: tuple[str, ...]
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.left_out: set[str] = set()
+        self.set_labels(problem.y, problem.basis_labels)
 
-    @abstractmethod
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1."""
+    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
+        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those.
+
+        A model with a squared error takes real labels. States of a probit model that have latent
+        values are not valid for other labels.
+        """
+        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        if basis_labels is not None:
+            self.basis_sign = np.asarray(basis_labels, dtype=np.float64)
 
     def start(self, rng: np.random.Generator, chain: int) -> Any:
         """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
@@ -39,9 +60,14 @@ class GibbsSampler(ABC):
     def state(self, point: Mapping[str, np.ndarray]) -> Any:
         """Return the state at a point of the model's variables."""
 
-    @abstractmethod
+    def order(self, state: Any) -> list[str]:
+        """Return the steps of the next sweep: `STEPS` in this order, some of them repeated."""
+        return [step for step in self.STEPS if step not in self.left_out]
+
     def sweep(self, state: Any, rng: np.random.Generator) -> None:
-        """Move the state once through every block."""
+        """Move the state once through every block; nothing is adapted."""
+        for step in self.order(state):
+            getattr(self, step)(state, rng)
 
     @abstractmethod
     def point(self, state: Any) -> dict[str, np.ndarray]:

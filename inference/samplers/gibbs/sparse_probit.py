@@ -75,13 +75,18 @@ class Sampler(ProbitSampler):
         A problem of the model "sparse_probit", in any parametrization.
     """
 
+    STEPS = (
+        "complete", "scale", "learn_alone", "learn_with_weights", "variances", "weights",
+        "elliptical",
+    )  # fmt: skip
+
     def __init__(self, problem: Problem) -> None:
         N, D = problem.X.shape
-        super().__init__(problem, weights=D + 1)
         h = problem.hypers
         assert isinstance(h, sparse_probit.Hypers)  # as `supports` says
+        super().__init__(problem, weights=D + 1, learned=h.learned_scale is not None)
         self.precise = h.parametrization == "hierarchical"
-        self.gamma, self.learned = float(h.gamma1), h.learned_scale is not None
+        self.gamma = float(h.gamma1)
         self.bias_gamma = float(sparse_probit.bias_gamma(self.gamma, h))
         self.features = slice(1, D + 1)
         self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
@@ -129,15 +134,10 @@ class Sampler(ProbitSampler):
 
     # --- one sweep --------------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator) -> None:
-        """Move the state once through every block; nothing is adapted."""
+    def complete(self, state: State, rng: np.random.Generator) -> None:
+        """Draw z if the point had none."""
         if np.isnan(state.z[0]):
             draw_latent(rng, self.label_sign, state.eta, state.z)
-        self.scale(state, rng)
-        if self.learned:
-            self.learn(state, rng)
-        self.variances(state, rng)
-        self.weights(state, rng)  # steps 3 and 4
 
     def scale(self, state: State, rng: np.random.Generator) -> None:
         """Step 1, each weight and the bias with its own gamma."""
@@ -149,11 +149,15 @@ class Sampler(ProbitSampler):
         for array in (state.beta, state.z, state.eta):
             array *= np.exp(u)
 
-    def learn(self, state: State, rng: np.random.Generator) -> None:
-        """Move g by itself, then with the weights of the features; then z."""
+    def learn_alone(self, state: State, rng: np.random.Generator) -> None:
+        """Step a of a learned scale: g by itself."""
         beta = state.beta[self.features]
         down = self.gamma**0.5 / state.scale * float(np.abs(beta).sum())
         state.scale *= laplace_scale.alone(rng, state.scale, len(beta), down, 0.0, 0.0)
+
+    def learn_with_weights(self, state: State, rng: np.random.Generator) -> None:
+        """Step b: g with the weights of the features; then z."""
+        beta = state.beta[self.features]
         own = self.H[:, self.features] @ beta
         fixed = state.eta - own
         line = laplace_scale.Line(fixed, own, LINEAR, 1, laplace_scale.NONE, beta)

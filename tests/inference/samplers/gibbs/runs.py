@@ -4,25 +4,8 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 import ardvark as av
-from ardvark.inference.checks.joint import joint_test
 from tests.inference.batches import batch_mean, largest_t
 from tests.support import rng, seed
-
-FULL = {"replicates": 3000, "sweeps": 8, "references": 49}
-
-
-def with_counts(kind, **given):
-    """A class of samplers of a kind with other numbers of steps."""
-    assert all(hasattr(kind, name) for name in given)
-    return type("Made", (kind,), given)
-
-
-def joint_p(problem, kind, *, replicates=150, sweeps=4, references=19, **settings):
-    """The p-value of the joint test. 150 replicates see about 0.6 sd of any quantity."""
-    sizes = {"replicates": replicates, "sweeps": sweeps, "references": references}
-    found = joint_test(problem, kind, random_seed=seed(), **sizes, **settings)
-    assert found.failed == 0
-    return found.p_value
 
 
 def chains(sampler, draws, tune=50, number=50):

@@ -1,18 +1,15 @@
-"""The steps of the horseshoe's Gibbs sampler, each beside quadrature or dense linear algebra."""
+"""What the steps of the horseshoe are made of, beside its definition or dense linear algebra."""
 
 import itertools
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
-import ardvark as av
 from ardvark.inference.samplers.gibbs import horseshoe_steps as steps
 from ardvark.inference.samplers.gibbs.ard_steps import Pairs, partner_chance
-from ardvark.inference.samplers.gibbs.horseshoe import Sampler
 from ardvark.inference.samplers.gibbs.horseshoe_steps import Scales
 from ardvark.inference.samplers.gibbs.partners import correlated
-from ardvark.inference.samplers.gibbs.working import Working
 from tests.support import ALARM, rng, z_limit
 
 CASES = {  # linear, precision, scales: faint, a clear slab, both modes, beyond the slab, a flat one
@@ -28,20 +25,6 @@ each_case = pytest.mark.parametrize("case", CASES)
 def v_of(local, scales):
     """The variance of a weight, from the definition of the prior."""
     return 1.0 / ((scales.tau * local) ** -2.0 + 1.0 / scales.c2)
-
-
-@each_case
-def test_a_weight_is_integrated_out(case):
-    linear, precision, scales = CASES[case]
-    for local in (0.2, 1.0, 40.0):
-        v = v_of(local, scales)
-        assert steps.variance(local, scales) == pytest.approx(v)
-        kept = v / (1.0 + v * precision)
-        x = kept * linear + kept**0.5 * np.linspace(-12.0, 12.0, 4001)
-        log_f = stats.norm.logpdf(x, 0.0, v**0.5) + linear * x - 0.5 * precision * x**2
-        peak = log_f.max()
-        want = np.log(integrate.trapezoid(np.exp(log_f - peak), x)) + peak
-        assert steps.log_integral(v, linear, precision) == pytest.approx(want, abs=1e-7)
 
 
 def local_density(case):
@@ -89,23 +72,6 @@ def test_a_step_of_a_local_scale_leaves_its_conditional(case):
     assert (start != end).mean() > 0.25  # it moves
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("case", ["both", "slab"])
-def test_a_step_without_its_proposal_is_caught(case):
-    """Negative control: the ratio of the proposals left out."""
-
-    def wrong(random, linear, precision, scales, local):
-        share, peak = steps.proposal(linear, precision, scales)
-        new = abs(random.standard_cauchy()) * (1.0 if random.random() < share else peak)
-        gain = np.diff(
-            [steps.log_integral(v_of(x, scales), linear, precision) for x in (local, new)]
-        )
-        return new if random.standard_exponential() > -gain[0] else local
-
-    z, parts = z_of(case, moved(case, wrong)[1])
-    assert z > z_limit(parts)
-
-
 def test_a_proposal_is_a_mixture_of_two_half_cauchys():
     share, peak = 0.3, 50.0
     x = np.exp(np.linspace(-8.0, 12.0, 50))
@@ -135,141 +101,7 @@ def test_two_weights_are_integrated_out(v, cross):
     assert steps.log_pair_integral(*v, tuple(L), (3.0, 4.0), cross) == pytest.approx(want)
 
 
-@pytest.mark.statistical
-def test_two_weights_are_drawn():
-    v, L, P, cross, n = (0.3, 2.0), (2.0, -1.2), (3.0, 4.0), 1.7, 20_000
-    covariance = np.linalg.inv(np.array([[P[0] + 1 / v[0], cross], [cross, P[1] + 1 / v[1]]]))
-    random, root = rng(), np.linalg.cholesky(covariance)
-    x = np.array([steps.draw_pair(random, *v, L, P, cross) for _ in range(n)])
-    white = np.linalg.solve(root, (x - covariance @ L).T)
-    moments = np.array(
-        [*white.mean(1), *(white**2 - 1.0).mean(1) / 2**0.5, (white[0] * white[1]).mean()]
-    )
-    assert np.abs(moments).max() * n**0.5 < z_limit(5)
-
-
-# --- the scales -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def state():
-    """A sampler whose A has two of five features, a state of it and omega."""
-    data = rng().standard_normal((7, 5)), np.arange(7) % 2
-    given = {"global_scale": 0.4, "slab_scale": 1.5, "slab_df": 5.0, "bias_sd": 0.8}
-    sampler = Sampler(av.problem("horseshoe", data, **given))
-    state = sampler.start(rng(1), 0)
-    state.local[:] = [0.3, 40.0, 1.0, 9.0, 0.1]
-    return sampler, state, rng(2).gamma(2.0, 0.1, 7)
-
-
-def block_of(sampler, state, omega):
-    """The Block of a state, whose A is the second and the fourth feature."""
-    working = Working(sampler.always, sampler.Xt, omega, sampler.r, state.eta)
-    return sampler.integrated(state, working, state.local > 5.0)[2]
-
-
-def by_dense_algebra(sampler, state, omega, s, c2):
-    """Return ln p(tau s, c2, scaled weights, r | omega) + ln of the Jacobian, by its definition.
-
-    The likelihood exp(r'eta - eta'W eta / 2) is that of r / omega ~ Normal(eta, omega^-1/2).
-    """
-    A, B = [1, 3], [0, 2, 4]
-    scales = Scales(s * state.tau, c2)
-    v = v_of(state.local, scales)
-    X = sampler.Xt.T
-    beta = s * state.beta[B]
-    covariance = np.diag(1.0 / omega) + 0.8**2 + (X[:, A] * v[A]) @ X[:, A].T
-    mean = X[:, B] @ beta
-    total = stats.multivariate_normal.logpdf(sampler.r / omega, mean, covariance)
-    total += stats.norm.logpdf(beta, 0.0, v[B] ** 0.5).sum()
-    total += stats.halfcauchy.logpdf(scales.tau, scale=0.4)
-    total += stats.invgamma.logpdf(c2, 2.5, scale=2.5 * 1.5**2)
-    return total + (len(B) + 1) * np.log(s) + np.log(c2)
-
-
-def test_the_density_of_the_scales(state):
-    sampler, state, omega = state
-    block = block_of(sampler, state, omega)
-    places = [(1.0, state.c2), (0.3, state.c2), (2.5, 0.7), (1.0, 9.0)]
-    found = [steps.log_scales(block, s, Scales(state.tau, c2)) for s, c2 in places]
-    want = [by_dense_algebra(sampler, state, omega, s, c2) for s, c2 in places]
-    np.testing.assert_allclose(np.diff(found), np.diff(want), rtol=1e-9)
-    after = steps.scaled(block, 0.3)
-    found = [steps.log_scales(after, s, Scales(0.3 * state.tau, 0.7)) for s in (1.0, 2.0)]
-    want = [by_dense_algebra(sampler, state, omega, s, 0.7) for s in (0.3, 0.6)]
-    np.testing.assert_allclose(np.diff(found), np.diff(want), rtol=1e-9)
-
-
-def test_many_small_weights_do_not_overflow(state):
-    sampler, state, omega = state
-    block = block_of(sampler, state, omega)._replace(t=np.full(5000, 3.0))
-    found = [steps.log_scales(block, s, Scales(state.tau, 2.0)) for s in (1.0, 1.5)]
-    one = [
-        steps.log_scales(block._replace(t=np.empty(0)), s, Scales(state.tau, 2.0))
-        for s in (1.0, 1.5)
-    ]
-    want = 2500.0 * (np.log1p(1.5**2 * 1.5) - np.log1p(1.5))
-    assert np.diff(found)[0] - np.diff(one)[0] == pytest.approx(want)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("axis", [0, 1])
-def test_a_slice_step_leaves_the_density(state, axis):
-    sampler, state, omega = state
-    block, scales = block_of(sampler, state, omega), Scales(state.tau, state.c2)
-    at = np.linspace(-25.0, 25.0, 5001)
-    log_p = np.array([steps.log_along(u, axis, block, scales) for u in at])
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-    random, n = rng(3), 6000
-    end = np.empty(n)
-    for k, u in enumerate(random.choice(at, size=n, p=p)):
-        here, now = block, Scales(state.tau, state.c2 * np.exp(u))
-        if axis == 0:
-            here, now = steps.scaled(block, np.exp(u)), Scales(state.tau * np.exp(u), state.c2)
-        end[k] = u + steps.draw_along(random, axis, here, now)
-    cumulated = np.cumsum(p)
-    assert stats.kstest(np.interp(end, at, cumulated), "uniform").pvalue > ALARM
-
-
-@pytest.mark.statistical
-def test_the_block_is_drawn(state):
-    """Beside dense algebra, with the bias first."""
-    sampler, state, omega = state
-    block, n, random = block_of(sampler, state, omega), 20_000, rng(4)
-    scales = Scales(state.tau, state.c2)
-    x = np.array([steps.draw_block(random, block, scales) for _ in range(n)])
-    H = np.vstack([np.ones(7), sampler.Xt[[1, 3]]])
-    prior = np.append(0.8**2, v_of(state.local[[1, 3]], scales))
-    covariance = np.linalg.inv((H * omega) @ H.T + np.diag(1.0 / prior))
-    e = state.beta[[0, 2, 4]] @ sampler.Xt[[0, 2, 4]]
-    white = np.linalg.solve(
-        np.linalg.cholesky(covariance), (x - covariance @ (H @ (sampler.r - omega * e))).T
-    )
-    products = (white @ white.T / n - np.eye(3))[np.tril_indices(3)]
-    moments = np.append(
-        white.mean(1), products / np.where(np.eye(3)[np.tril_indices(3)], 2**0.5, 1.0)
-    )
-    assert np.abs(moments).max() * n**0.5 < z_limit(9)
-
-
 # --- what the scans keep --------------------------------------------------------------------------
-
-
-def test_scans_keep_the_score(state):
-    """The score is r - W eta after a scan, and the lambdas of an exchange are permuted."""
-    sampler, state, omega = state
-    rest = state.eta - state.beta @ sampler.Xt
-    score = sampler.r - omega * state.eta
-    given = rng(5), sampler.Xt, omega, Scales(state.tau, state.c2)
-    steps.weight_scan(*given, score, state.beta, state.local)
-    np.testing.assert_allclose(score, sampler.r - omega * (rest + state.beta @ sampler.Xt))
-    before = np.sort(state.local)
-    pairs = Pairs(0.5, *correlated(sampler.Xt.T, 2))
-    count = steps.exchange_scan(given[0], 200, *given[1:], pairs, score, state.beta, state.local)
-    assert count > 0
-    np.testing.assert_array_equal(np.sort(state.local), before)
-    np.testing.assert_allclose(score, sampler.r - omega * (rest + state.beta @ sampler.Xt))
 
 
 def test_a_row_of_partners_says_both_chances():

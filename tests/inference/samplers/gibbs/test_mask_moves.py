@@ -1,8 +1,7 @@
-"""The moves of the binary masks: their pieces, full conditionals and detailed balance.
+"""What the moves of the binary masks are made of, and their proposals by detailed balance.
 
-Each conditional is a difference of `log_joint`, or of the dense evidence that an integral proves.
-The loops over bits, pairs and swaps run here without Numba too, so that what they decide by can be
-read and compared exactly; compiled, they make the same decisions from the same random numbers.
+The loop over samples runs here without Numba too, so that what it decides by can be compared
+exactly with the dense evidence, which an integral proves; compiled, it makes the same decisions.
 """
 
 from copy import deepcopy
@@ -18,7 +17,6 @@ from ardvark.inference.samplers.gibbs.mask_moves import (
     BLOCK,
     Partners,
     Working,
-    draw_coefficients,
     log_evidence,
     log_likelihood,
 )
@@ -70,17 +68,6 @@ def test_evidence_is_the_integral_over_the_coefficients(A):
     log_f = stats.norm.logpdf(alpha, 0.0, xi**-0.5).sum(-1) + eta @ r - 0.5 * eta**2 @ w
     integral = special.logsumexp(log_f) + A * np.log(step)
     assert log_evidence(K, Working(w, r, xi)) == pytest.approx(integral, abs=1e-7)
-
-
-def test_coefficients_have_the_mean_and_covariance_of_their_conditional():
-    random = rng(3)
-    K, w, r, xi = random.normal(size=(3, 9)), random.random(9), random.normal(size=9), 0.5
-    L = (K * w) @ K.T + xi * np.eye(3)
-    noise = np.eye(3)
-    center = draw_coefficients(K, Working(w, r, xi), np.zeros(3))
-    np.testing.assert_allclose(center, np.linalg.solve(L, K @ r), rtol=1e-12)
-    root = np.array([draw_coefficients(K, Working(w, r, xi), e) - center for e in noise]).T
-    np.testing.assert_allclose(root @ root.T, np.linalg.inv(L), rtol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0, 300.0])
@@ -150,92 +137,6 @@ def assert_kernel_of(problem, state, A):
 
 def twin_of(state, random):
     return deepcopy(state), deepcopy(random)
-
-
-LAWS = [
-    ("fsklr", "rbf", "independent"),
-    ("fsklr", "linear", "printed"),
-    ("fs_skr", "rbf", "shared"),
-    ("fs_skr", "linear", "printed"),
-    ("fsklr", "rbf", "shared"),
-]
-
-
-@pytest.mark.parametrize("collapsed", [False, True])
-@pytest.mark.parametrize(("model", "kernel", "mask_prior"), LAWS)
-def test_features_move_by_the_odds_of_their_law(collapsed, model, kernel, mask_prior, monkeypatch):
-    """Every bit, pair and swap, against log_joint or, with alpha integrated out, the evidence."""
-    random = np.random.default_rng(2)  # with these numbers every kind of move occurs
-    settings = {"mask_prior": mask_prior, "kernel": kernel, "random": random}
-    problem = make(model, N=8, D=6, B=5, xi=0.5, a_zeta=2.0, a_z=0.7, **settings)
-    sampler = Sampler(problem)
-    point = problem.simulate(random)
-    point["z"] = np.array([1, 0, 1, 1, 0])
-    state = sampler.state(point)
-    sampler.augment(state, random)
-    evidence = collapsed_log_p(problem, state.working)
-    degree = sampler.partners.degree
-    twin, same = twin_of(state, random)
-    changed, kinds, last = [0], set(), {}
-
-    def log_p(zeta):
-        if collapsed:
-            return evidence(zeta, state.z)
-        return problem.log_joint(point | {"zeta": zeta, "tau": np.asarray(state.tau)})
-
-    def toggled(k, other, *rest):
-        last.update(k=k, other=other)
-        real["toggled"](k, other, *rest)
-
-    def bit(log_odds, random):
-        zeta, k = state.zeta, last["k"]
-        on, off = (zeta, flipped(zeta, k)) if zeta[k] else (flipped(zeta, k), zeta)
-        assert log_odds == pytest.approx(log_p(on) - log_p(off), rel=1e-8, abs=1e-8)
-        taken = real["_bit"](log_odds, random)
-        changed[0] += taken != zeta[k]
-        return taken
-
-    def accept(log_ratio, random):
-        zeta, k, other = state.zeta, last["k"], last["other"]
-        new = flipped(zeta, k, other)
-        gain = log_ratio - (log_p(new) - log_p(zeta))
-        if zeta[k] == zeta[other]:  # on the way back so many bits can be chosen
-            want = [np.log((zeta == zeta[k]).sum() / (new == new[k]).sum())]
-        else:
-            want = [0.0, np.log(degree[k] / degree[other])]
-        assert np.abs(gain - np.array(want)).min() < 1e-8
-        kinds.add(int(zeta[k] + zeta[other]))
-        taken = real["_accept"](log_ratio, random)
-        changed[0] += 2 * taken
-        return taken
-
-    real = {name: getattr(moves, name) for name in ("toggled", "_bit", "_accept")}
-    with monkeypatch.context() as patched:
-        for name, fake in (("toggled", toggled), ("_bit", bit), ("_accept", accept)):
-            patched.setattr(moves, name, fake)
-        found = []
-        while len(found) < 30 and kinds != {0, 1, 2}:
-            found.append(
-                run_features(moves.move_features.py_func, sampler, state, random, collapsed)
-            )
-    assert sum(found) == changed[0]
-    assert kinds == {0, 1, 2}
-    assert_kernel_of(problem, state, state.A)
-    if not collapsed:
-        now = problem.decision(point | {"zeta": state.zeta})
-        np.testing.assert_allclose(state.eta, now, rtol=1e-9, atol=1e-10)
-    again = [run_features(moves.move_features, sampler, twin, same, collapsed) for _ in found]
-    assert again == found
-    np.testing.assert_array_equal(twin.zeta, state.zeta)
-
-
-def run_features(move, sampler, state, random, collapsed):
-    """Every bit, and many pairs and swaps; return how many bits changed."""
-    return move(
-        collapsed, random.permutation(sampler.D), 40, 40, state.zeta, sampler.odds_zeta,
-        sampler.partners, sampler.kernel, state.active, state.A, state.alpha[state.z == 1],
-        state.added, state.eta, sampler.s, state.tau, state.working, random,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """The steps of a probit model in columns, beside dense algebra with the matrix of all rows."""
 
 import numpy as np
-import pytest
-from scipy import linalg, stats
 
 from ardvark.inference.samplers.gibbs import probit_columns as columns
 from ardvark.inference.samplers.gibbs import probit_steps as steps
-from tests.support import ALARM, rng, z_limit
+from tests.support import rng
 
 
 def table(N=9):
@@ -53,23 +51,3 @@ def test_a_row_that_determines_its_weight():
     assert np.isfinite(z).all()
     assert (z * sign > 0.0).all()
     assert np.isfinite(beta).all()
-
-
-@pytest.mark.statistical
-def test_the_weights_and_the_scale_are_drawn():
-    """Without a scan: g^2 z'P z is chi-squared, and beta given g z is normal."""
-    H, sd, sign, start = table()
-    P, random, n = steps.precision_matrix(H * sd), rng(3), 20_000
-    squares, white = np.empty(n), np.empty((n, 4))
-    V = np.linalg.inv(H.T @ H + np.diag(sd**-2.0))
-    root = np.linalg.cholesky(V)
-    for k in range(n):
-        z, beta = start.copy(), np.empty(4)
-        columns.draw_weights(random, H, H.T @ H, sd, sign, 0, z, beta)
-        squares[k] = z @ P @ z
-        white[k] = linalg.solve_triangular(root, beta - V @ H.T @ z, lower=True)
-    assert stats.kstest(squares, stats.chi2(9).cdf).pvalue > ALARM
-    products = (white.T @ white / n - np.eye(4))[np.tril_indices(4)]
-    scale = np.where(np.eye(4)[np.tril_indices(4)] > 0, 2**0.5, 1.0)
-    moments = np.concatenate([white.mean(0), products / scale])
-    assert np.abs(moments).max() * n**0.5 < z_limit(len(moments))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
@@ -18,7 +19,7 @@ from ardvark.inference.samplers.gibbs import (
     sparse_probit,
 )
 from ardvark.inference.samplers.gibbs.method import make_sampler
-from tests.support import rng
+from tests.support import ALARM, rng
 
 POLYNOMIAL = {"kernel": "polynomial", "degree": 2}
 HIERARCHICAL, MARGINAL = ({"parametrization": p} for p in ("hierarchical", "marginal"))
@@ -159,3 +160,26 @@ def test_fat_data_need_a_few_copies_of_it(name, N, D, most):
     tracemalloc.stop()
     assert np.isfinite(state.eta).all()
     assert peak < most
+
+
+def test_which_steps_a_problem_is_swept_by():
+    """In columns where there are as many rows; truncated normals for a linear kernel if D >= N."""
+    assert made("jcfo-linear", N=7, D=7).truncated
+    assert not made("jcfo-linear", N=7, D=6).truncated
+    assert not made("jcfo-rbf", N=7, D=8).truncated
+    assert made("horseshoe", N=7, D=6).tall
+    assert not made("horseshoe", N=7, D=7).tall
+    assert not made("horseshoe", N=400, D=horseshoe.Sampler.most_columns).tall
+    assert "elliptical" in made("sparse_probit", N=7, D=5).left_out
+    assert "elliptical" not in made("sparse_probit", N=7, D=6).left_out
+
+
+@pytest.mark.statistical
+def test_chains_over_masks_start_apart():
+    """With a tenth, a half, a quarter and a fiftieth of 800 features, and tau from its prior."""
+    sampler, random = made("fsklr", D=800, mask_probability="integrated"), rng(3)
+    on = [int(sampler.start(random, chain).zeta.sum()) for chain in range(4)]
+    assert on[1] > on[2] > on[0] > on[3]  # the nearest two are 6.8 sds apart
+    sampler = made("fs_skr", noise_shape=6.0, noise_rate=1.5)
+    tau = [sampler.start(random, chain).tau for chain in range(300)]
+    assert stats.kstest(tau, stats.gamma(6.0, scale=1.0 / 1.5).cdf).pvalue > ALARM
