@@ -118,6 +118,17 @@ def test_a_point_may_group_thousands(file):
     assert data.X[:2].tolist() == [[1100.0, 0.5], [2200.0, 1.5]]
 
 
+def test_other_columns_tell_what_a_mark_is(file):
+    thousands = [f"{k}.994" for k in range(1, N + 1)]
+    names = ["cells", "dose", "status"]
+    path = file(joined(thousands, LABELS, names=["cells", "status"], sep=";"))
+    refused(path, "cells (1.994 is 1.994 or 1994)")
+    path = file(joined(thousands, [abs(x) + 0.5 for x in X1], LABELS, names=names, sep=";"))
+    assert av.table(path, "status").X[0, 0] == 1.994
+    path = file(joined(thousands, [f"{k},5" for k in range(N)], LABELS, names=names, sep=";"))
+    refused(path, "cells (1.994 is 1.994 or 1994)")
+
+
 def test_numbers_in_print_are_read(file):
     minus = [str(x).replace("-", "\u2212") for x in X1]
     path = file(joined(minus, LABELS, names=["shift", "status"]))
