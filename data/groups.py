@@ -6,6 +6,7 @@ folds are those of `RepeatedStratifiedKFold`.
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold, StratifiedKFold
@@ -48,21 +49,13 @@ def folds_of(
         ...
     ardvark.common.validate.InputError: without fold 1 only one class is left, because ...
     """
-    with warnings.catch_warnings():
-        # a class may have fewer rows than there are folds: each training set still has some
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        if groups is None:
-            splitter = RepeatedStratifiedKFold(
-                n_splits=folds, n_repeats=repeats, random_state=state
-            )
-            return [_mask(len(y), held) for _, held in splitter.split(y, y)]
-        count = len(set(groups))
-        if count < folds:
-            raise InputError(f"there are {count} groups, too few for {folds} folds.")
-        found = []
-        for repeat in range(repeats):
-            by_group = StratifiedGroupKFold(folds, shuffle=True, random_state=state + repeat)
-            found += [_mask(len(y), held) for _, held in by_group.split(y, y, groups)]
+    if groups is None:
+        plain = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=state)
+        return _masks(plain, y, None)
+    count = len(set(groups))
+    if count < folds:
+        raise InputError(f"there are {count} groups, too few for {folds} folds.")
+    found = [held for k in range(repeats) for held in _by_group(y, groups, folds, state + k)]
     for k, held in enumerate(found):
         if not held.any() or len(np.unique(y[~held])) < 2:
             raise InputError(
@@ -77,7 +70,7 @@ def held_out(y: np.ndarray, groups: Sequence[str], share: float, seed: int) -> n
     fine = min(_FINE, len(set(groups)))
     if fine < 2:
         raise InputError("all rows belong to one group, so none can be held out.")
-    parts = folds_of(y, groups, fine, 1, seed) if fine == 2 else _parts(y, groups, fine, seed)
+    parts = _by_group(y, groups, fine, seed)
     size = min(max(round(share * fine), 1), fine - 1)
     held: np.ndarray = np.any(parts[:size], axis=0)
     if len(np.unique(y[~held])) < 2 or not held.any():
@@ -88,14 +81,20 @@ def held_out(y: np.ndarray, groups: Sequence[str], share: float, seed: int) -> n
     return held
 
 
-def _parts(y: np.ndarray, groups: Sequence[str], count: int, seed: int) -> list[np.ndarray]:
-    splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
+def _by_group(y: np.ndarray, groups: Sequence[str], count: int, seed: int) -> list[np.ndarray]:
+    try:
+        return _masks(StratifiedGroupKFold(count, shuffle=True, random_state=seed), y, groups)
+    except ValueError as error:  # more folds than rows of either class
+        raise InputError(f"these rows cannot be split by groups: {error}") from None
+
+
+def _masks(splitter: Any, y: np.ndarray, groups: Sequence[str] | None) -> list[np.ndarray]:
+    """Return which rows (N,) each fold of a splitter of scikit-learn holds out."""
     with warnings.catch_warnings():
+        # a class may have fewer rows than there are folds: each training set still has some
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        try:
-            return [_mask(len(y), held) for _, held in splitter.split(y, y, groups)]
-        except ValueError as error:  # more folds than rows of either class
-            raise InputError(f"these rows cannot be split by groups: {error}") from None
+        rows = np.arange(len(y))
+        return [np.isin(rows, held) for _, held in splitter.split(y, y, groups)]
 
 
 def inner_folds(
@@ -106,9 +105,3 @@ def inner_folds(
         return StratifiedKFold(folds, shuffle=True, random_state=seed)
     masks = folds_of(y, groups, min(folds, len(set(groups))), 1, seed)
     return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in masks]
-
-
-def _mask(N: int, rows: np.ndarray) -> np.ndarray:
-    mask = np.zeros(N, dtype=bool)
-    mask[rows] = True
-    return mask
