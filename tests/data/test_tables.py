@@ -87,6 +87,7 @@ def test_a_first_column_of_measurements_stays(read, first):
         (["2", "10", "2"], {}, ("2", "10"), [0, 1, 0]),  # by number, as for an array
         (["1.0", "2.0", "1.0"], {"positive": "1"}, ("2", "1"), [1, 0, 1]),
         (["True", "False", "True"], {}, ("False", "True"), [1, 0, 1]),
+        (["u", "v", "Not known", "v"], {"na": ["not known "]}, ("u", "v"), [0, 1, 1]),
     ],
 )
 def test_labels_are_chosen(read, labels, settings, names, y):
