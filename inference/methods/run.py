@@ -218,7 +218,9 @@ def finish(
             found = activity(problem, weights_of(problem, posterior))
             tree["selection"] = xr.DataTree(described(problem, found, posterior))
     if kind == "mcmc" and result.posterior:
-        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset())
+        # what decided when `exact` ended, which looks at fewer draws than a selection does
+        known = None if result.judged else found
+        tree[GROUP] = xr.DataTree(mixing(problem, tree, known).to_dataset())
     _count(tree)
     _set_status(tree, result)
     return tree
