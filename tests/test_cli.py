@@ -282,6 +282,10 @@ def test_a_study_that_is_too_large_is_refused_before_it_takes_memory(
     assert "MB for the draws and 1 MB for the kernel" in done.stderr
     assert f"1 MB of {limit}. Ask for fewer --draws" in done.stderr
     assert not (tmp_path / "a").exists()
+    words[words.index("laplace")] = "laplace,nuts"  # a comparison holds the fits of both
+    both = command(*words, "--out", tmp_path / "a")
+    one, two = (float(re.findall(r"(\d+) MB for the draws", d.stderr)[0]) for d in (done, both))
+    assert two == pytest.approx(2.0 * one, abs=1.0)
 
 
 @pytest.mark.parametrize("name", list(ZOO))
