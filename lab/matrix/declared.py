@@ -255,10 +255,13 @@ def _blocks() -> Iterator[Block]:
         "prostate_ge", "digits38",
     )  # fmt: skip
     yield from of(("jcfo", "sparse_probit"), _LAPLACE, "colon", "golub", "duke_lymph", "sonar")
+    both = ("fsklr", "sklr")
     yield from of(
-        ("fsklr", "sklr"), _MASKS, "sonar", "heart", "ionosphere", "breast_wisconsin",
-        "australian", "messidor", "digits38_noisy",
+        both, _MASKS, "sonar", "heart", "ionosphere", "breast_wisconsin", "australian"
     )  # fmt: skip
+    yield from of(("fsklr",), {"independent": _MASKS["independent"]}, "messidor")
+    yield from of(("sklr",), _MASKS, "messidor")
+    yield from of(both, _MASKS, "digits38_noisy")
 
 
 BLOCKS: dict[str, Block] = {block.name: block for block in _blocks()}

@@ -230,11 +230,17 @@ def test_the_page_and_the_figure_are_what_the_rows_say(tmp_path):
 
 def test_the_text_of_the_page_is_what_the_rows_say():
     found, said = Results(STORED, known_truth.METHODS), PAGE.read_text()
-    power = {m: found.mean(m, "power_20") for m in found.methods}
-    best, second = sorted(power, key=lambda m: -power[m].value)[:2]
+    powers = {m: found.mean(m, "power_20") for m in found.methods}
+    best, second = sorted(powers, key=lambda m: -powers[m].value)[:2]
     assert (best, second) == ("horseshoe, exact", "L1")
     for m in (best, second):
-        assert f"{100 * power[m].value:.1f} ± {100 * power[m].error:.1f} %" in said
+        assert f"{100 * powers[m].value:.1f} ± {100 * powers[m].error:.1f} %" in said
+    kept = found.converged([best])
+    power, more = found.mean(best, "power_20", kept), found.more(best, second, "power_20", kept)
+    where = f"on {kept.sum()} of {found.sets} data sets, that is"
+    share = f"{100 * power.value:.1f} ± {100 * power.error:.1f} %"
+    assert f"{where} {share}, {report.signed(more, 'power_20')} points over L1" in said
+    assert more.value < 2 * more.error  # "not clear"
     for m in found.judged:  # shares of false features, and what was promised
         false, promised = found.false(m, "half"), found.expected(m, "half")
         assert f"{100 * false.value:.1f} ± {100 * false.error:.1f} %" in said, m
