@@ -95,13 +95,12 @@ CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def _form(about: dict[str, Any], *, read: str = "", given: dict[str, Any] | None = None) -> Form:
     """Return a form of the registry; `read` and `given` are those of its set."""
-    how = {} if "read" in about else given or {}
     parse = getattr(parsers, about.get("read", read))
     urls = tuple(about.get("urls", ()))
     # files keep the names they have there, so that a file saved by hand is found
     files = tuple(about.get("files", (url.rsplit("/", 1)[1] for url in urls)))
     hashes = tuple(about.get("sha256", [""] * len(urls)))
-    return Form(partial(parse, **how) if how else parse, files, urls, hashes)
+    return Form(partial(parse, **given) if given else parse, files, urls, hashes)
 
 
 def _source(*, read: str = "", given: dict[str, Any] | None = None, **about: Any) -> Source:

@@ -142,7 +142,8 @@ def likely_folds(problems: Sequence[tuple[Problem, str]], folds: float, share: f
     high = sum(own[1] for own in spans) * folds * share + COMPILING * len(spans)
     times = f"{_in_words(low)} to {_in_words(high)}"
     rest = len(found) - len(spans)
-    return f"may take {times}" + f", and {rest} more that were not measured" * (rest > 0)
+    more = f", and {rest} more that were not measured" * (rest > 0)
+    return f"may take {times} on two free cores{more}"
 
 
 def _in_words(seconds: float) -> str:

@@ -105,7 +105,7 @@ def test_pairs_that_are_alike_are_within_the_range():
 def test_the_time_of_folds_is_that_of_each_candidate():
     one = (problem(62, 2000), "gibbs")  # 20 s
     text = measured.likely_folds([one], 10.0, 0.5)
-    assert text == "may take 50 s to 4 min"  # 100 s, off by two; 20 s to compile
+    assert text == "may take 50 s to 4 min on two free cores"  # 100 s, off by two; 20 s to compile
     assert measured.likely_folds([one, one], 10.0, 0.5).startswith("may take 100 s to ")
     unknown = (problem(62, 2000), "laplace")
     assert measured.likely_folds([one, unknown], 10.0, 0.5).endswith(
