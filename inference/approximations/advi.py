@@ -27,11 +27,11 @@ size falls, and the next stage begins. The answer is the average of the iterates
 (Polyak & Juditsky 1992), which removes the noise that a constant step size leaves. If the final
 ELBO is below that of the start, the method has not converged, whatever its trace looks like.
 
-PyMC's mean field, `pm.fit` (6.3.2, 2026-11-28, one seed), has neither these stages nor the average.
-Its ELBO is lower by 0.4 (eight schools), 4.6 (horseshoe), 9.9 (PFCVM), 25 (JCFO) and 29 (RFVM);
-with ten times the steps still by 0.2, 2.2 and 18 on the first three. With `pm.adam` at 0.01 and
-50 000 steps it is equal on eight schools and lower by 0.6, 1.2, 3.5 and 1.9 on the others, in 4 to
-8 times the processor's seconds, without compilation. Standard errors are at most 1.1 (of 18: 1.8).
+PyMC's mean field, `pm.fit` (6.3.2, 2026-11-28), has neither these stages nor the average, and gives
+no lp and log q. On five small posteriors its worst mean is off by 0.6 to 2.4 posterior sd, and that
+of this one by 0.06 to 0.7 (`lab/algorithms/approximations.csv`). Its ELBO is lower by 0.4 (eight
+schools) to 29 (RFVM); with `pm.adam` at 0.01 and 50 000 steps by 0 to 3.5, in 4 to 8 times the
+processor's seconds (one seed).
 """
 
 from __future__ import annotations

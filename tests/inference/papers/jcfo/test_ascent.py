@@ -15,16 +15,19 @@ from tests.inference.papers.ascent import Ascent, check_ascent, check_control
 from tests.inference.papers.jcfo.problems import KERNELS, RATES, arrays, fixed
 from tests.support import rng
 
-FORMS = [("jcfo", *kernel, N) for kernel in KERNELS for N in (9, 24)]
+FORMS = [("jcfo", *kernel, N) for kernel in KERNELS for N in (14, 24)]
 FORMS += [("sparse_probit", "", 0, N) for N in (9, 24)]
 every_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form)))
 
 
 def em(model, kernel, degree, N, D=5):
-    """The case of one form; at N = 9 (29) is solved in its dual form, at 24 with fewer centres in
-    the primal one."""
-    X, y = arrays(N, D, number=1)
-    Z = None if model == "sparse_probit" else rng(2).standard_normal((14, D))
+    """The case of one form; at N = 14 (29) is solved in its dual form, at 24 in the primal one.
+
+    There are 14 centres, none of which is a row. On fixed data: a climb can end before a weight
+    that is slow on its way to 0 arrives there.
+    """
+    X, y = arrays(N, D, number=1, generator=np.random.default_rng)
+    Z = None if model == "sparse_probit" else np.random.default_rng(2).standard_normal((14, D))
     rates = RATES.get((kernel, degree), (2.0, 1.0))
     basis = Basis(X) if Z is None else Basis(X, Z, make_kernel(kernel, degree))
     M, K = (D + 1, 0) if Z is None else (15, D)
@@ -68,7 +71,7 @@ def em(model, kernel, degree, N, D=5):
         return Q
 
     def start(number):
-        random = rng(number)
+        random = np.random.default_rng(number)
         beta, theta = 0.3 * random.standard_normal(M), 0.1 + random.exponential(size=K)
         return State(basis, y, beta, theta, rates)
 

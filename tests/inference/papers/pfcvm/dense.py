@@ -126,14 +126,19 @@ class Paper:
             value += np.sum(-0.5 * (p + t) * u**2 + np.log(2.0) + special.log_expit(lam * u))
         return value
 
-    def Sigma(self, v):
-        """(13) and (21), the inverse of each block's curvature without E."""
-        p = special.expit(self.Phi(v) @ v["w"])
-        slopes = self.Phi(v), self.D(v)
-        for (u, prior, (_, _, t, lam)), J in zip(self.blocks(v), slopes, strict=False):
+    def added(self, v):
+        """What is added to the precisions in each block's curvature without E: (13) and (21)."""
+        p, slopes = special.expit(self.Phi(v) @ v["w"]), (self.Phi(v), self.D(v))
+        for (u, _, (_, _, t, lam)), J in zip(self.blocks(v), slopes, strict=False):
             s = special.expit(lam * u)
-            diagonal = prior + t + lam**2 * s * (1 - s)
-            yield np.linalg.inv(J.T @ ((p * (1 - p))[:, None] * J) + np.diag(diagonal))
+            yield J.T @ ((p * (1 - p))[:, None] * J) + np.diag(t + lam**2 * s * (1 - s))
+
+    def Sigma(self, v):
+        """The inverse of each block's curvature, of units in which its diagonal is 1."""
+        for (_, p, _), A in zip(self.blocks(v), self.added(v), strict=False):
+            H = A + np.diag(p)
+            units = np.sqrt(np.outer(np.diag(H), np.diag(H)))
+            yield np.linalg.inv(H / units) / units
 
     def evidence(self, v):
         """The log of the Laplace evidence (14) and of the hyperprior of ln alpha, ln beta."""
@@ -144,14 +149,13 @@ class Paper:
         return value
 
     def updated(self, v, update):
-        """(29), and (28) where `update` is "em"."""
-        out, names = {}, ("alpha", "beta")
-        for name, (u, p, (c, d, _, _)), S in zip(
-            names, self.blocks(v), self.Sigma(v), strict=False
-        ):
-            new = (1 - p * np.diag(S) + 2 * c) / (u**2 + 2 * d)
+        """(29), and (28) where `update` is "em"; 1 - p Sigma_kk is a product, or it cancels."""
+        out, names, both = {}, ("alpha", "beta"), zip(self.Sigma(v), self.added(v), strict=True)
+        for name, (u, p, (c, d, _, _)), (S, A) in zip(names, self.blocks(v), both, strict=False):
+            new = (np.einsum("ij,ji->i", A, S) + 2 * c) / (u**2 + 2 * d)
             if update == "em":
                 new = (1 + 2 * c) / (u**2 + np.diag(S) + 2 * d)
+            new = np.clip(new, 1e-12, 1e15)  # the code's limits
             out[name] = np.where(self.kept, p, new) if name == "alpha" else new
         return out
 

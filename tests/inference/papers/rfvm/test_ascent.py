@@ -99,7 +99,7 @@ CASES = [
     {"given": SLAB},
     {"given": SLAB, "v_factor": "folded"},
     {"given": WIDE, "v_factor": "folded", "v_update": "simultaneous"},
-    {"given": WIDE, "v_update": "simultaneous", "N": 7, "D": 12, "B": 5},
+    {"given": WIDE, "v_update": "simultaneous", "N": 7, "D": 12, "B": 7},
 ]
 
 
