@@ -114,7 +114,7 @@ class Bench:
         return [self.problem.simulate(random) for _ in range(self.replicates * REFERENCES)]
 
     def ends(self, sampler, steps, last=()):
-        """The points after `steps`, `TIMES` of them, and then `last`."""
+        """The points after `steps`, `TIMES` of them, and `last`, with the eta before `last`."""
         random, found = rng(3), []
         for start in self.starts:
             sampler.set_labels(start["y"])
@@ -122,8 +122,9 @@ class Bench:
             make(sampler, ["complete"], state, random)
             for _ in range(TIMES):
                 make(sampler, sampler.order(state) if steps == "sweep" else steps, state, random)
+            eta = sampler.point(state)["eta"]  # the last steps may compute it anew
             make(sampler, last, state, random)
-            found.append(sampler.point(state))
+            found.append(sampler.point(state) | {"eta": eta})
         return found
 
     def p_value(self, ends):
