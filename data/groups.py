@@ -13,6 +13,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFol
 
 from ardvark.common.validate import InputError
 
+EVENTS = 3
+"""Rows of each class below which a fold is told to have few."""
 _FINE = 20
 """Folds of which some make the rows held out of a split."""
 

@@ -25,6 +25,8 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
+from ardvark.data.groups import EVENTS
+
 from ..comparison.report.style import Picture
 from .candidates import SHARE, Given
 from .penalised import PENALISED
@@ -32,8 +34,6 @@ from .plots import CLEAR, picture
 
 NOTABLE = 0.5
 """Monte Carlo errors above this share of the standard error of a difference are told."""
-EVENTS = 3
-"""Rows of each class below which a fold is told to have few."""
 _NAME = 16  # characters of a name in the table
 
 

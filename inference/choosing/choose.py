@@ -1,4 +1,4 @@
-"""`choose`: several candidates on the same folds of one table."""
+"""`choose`: scores of several candidates on the same folds of one table, so that one can choose."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

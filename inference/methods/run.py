@@ -69,7 +69,8 @@ def fit(
     progressbar : bool
         Show each stage.
     keep : {"all", "shared"}
-        Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
+        Keep every variable, or only what predictions and effects need: `feature_weight`,
+        `sample_weight`, `eta`, weights of covariates, and the scalars.
         Above 1e8 stored numbers, "all" becomes "shared", with a message.
     selection : bool
         Compute which features and samples are active (`select`, seconds at most), as the group
@@ -86,8 +87,8 @@ def fit(
         Groups posterior, sample_stats, log_likelihood (`datatree.POINTWISE` where its terms do not
         estimate prediction, so that ArviZ's `loo` refuses them), log_prior, fit, observed_data,
         constant_data, selection (`select`) where it is a problem's and has the weights, and mixing
-        (R-hat and ESS of all that may be quoted) of a Markov chain. `complete` adds the predictive
-        ones.
+        (R-hat and ESS of all that may be quoted) of a Markov chain. PyMC adds the
+        predictive ones (`docs/howto/pymc.md`).
         ``attrs["status"]`` is "finished", "not_converged" or "failed", and ``attrs["reason"]`` says
         why. The ``ardvark`` logger warns if it is not "finished".
 

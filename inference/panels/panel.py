@@ -32,6 +32,7 @@ import xarray as xr
 from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.data import Dataset
+from ardvark.data.groups import EVENTS
 from ardvark.models import Problem
 
 from ..checks.sharing import refits
@@ -41,7 +42,7 @@ from ..methods import registry
 from ..samplers.exact import method as exact
 from ..target.sampling import Sampling
 from .evaluation import Predictions, Scores, partition, scored
-from .result import EVENTS, Panel, in_posterior
+from .result import Panel, in_posterior
 from .search import search
 
 LARGEST = 20

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 NEAREST, RELATED, KEPT = 50, 0.3, 0.8
 """Alternatives are looked for among so many features, those with the largest absolute correlation
 with the member; it must be this large; and this share of what the member adds must be kept."""
-EVENTS = 3
-"""Rows of each class below which a fold is told to have few."""
 POSTERIOR = {"effect": "posterior_effect", "low": "posterior_low", "high": "posterior_high"}
 """Columns of `ardvark.effects`, and what they are called beside a panel's coefficients."""
 

@@ -27,7 +27,8 @@ class Sampling:
     seed : int
         Equal seeds give equal results.
     keep : {"all", "shared"}
-        Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
+        Keep every variable, or only what predictions and effects need: `feature_weight`,
+        `sample_weight`, `eta`, weights of covariates, and the scalars.
     progressbar : bool
         Show each stage.
 

@@ -87,7 +87,7 @@ class Finding:
         """Whether it speaks against using the fit for a purpose."""
         if self.purposes == "all":
             return True
-        return any(name in self.purposes for name in (purpose.name, *purpose.capped_with))
+        return purpose.name in self.purposes
 
 
 def too_few(findings: Sequence[Finding]) -> bool:

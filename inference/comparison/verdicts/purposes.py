@@ -19,15 +19,12 @@ class Purpose:
     name : str
     within : str
         Another purpose. If both have the same word, the sentence names only that one.
-    capped_with : tuple of str
-        Other purposes. A finding that caps one of them caps this one as well.
     main : bool
         Whether a reader comes for it: a fit is not to be used if no purpose of this kind can be.
     """
 
     name: str
     within: str = ""
-    capped_with: tuple[str, ...] = ()
     main: bool = False
 
     @property
@@ -53,7 +50,6 @@ PURPOSES: dict[str, Purpose] = {
         Purpose(name="uncertainty"),
         Purpose(name="parameters"),
         Purpose(name="ranking", main=True),
-        # without a reliable order there is no reliable set
         Purpose(name="selection", within="ranking"),
     )
 }

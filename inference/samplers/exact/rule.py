@@ -132,7 +132,7 @@ RULE = (
         "to 2.7 on sonar (pcvm, rvm)",
     ),
 )  # fmt: skip
-"""The rule. A bare `pm.Model` is sampled by `nuts`: the others were measured on the zoo only."""
+"""The rule. A bare `pm.Model` is sampled by `nuts`: no Gibbs sampler applies to it."""
 
 
 def text() -> str:
