@@ -1,1 +1,1 @@
-"""FINDINGS.md, the page for a reader who has ten minutes: its picture."""
+"""FINDINGS.md, the page for a reader who has ten minutes: its rows left out and its picture."""
