@@ -14,7 +14,7 @@ from lab.known_truth import known_truth
 from lab.known_truth import report as of_truth
 from lab.known_truth.results import Results
 from lab.matrix import rows
-from lab.matrix.declared import AGAIN, EXACT, FLAT, PAPERS
+from lab.matrix.declared import AGAIN, EXACT, FLAT, OWN_SETTINGS, PAPERS
 from lab.matrix.pages import held
 from lab.papers import authors, compared
 from lab.papers.compared import CLEAR
@@ -287,6 +287,9 @@ def test_the_talk_has_the_same_table_and_distances():
     assert f"one answer for all patients: {ends(column)}" in talk
     states = cell(PAPERS, KNOWN["model"].isin(("fsklr", "sklr")))["p_draw"]
     assert f"one single draw from the posterior: {ends(states)}" in talk
+    own, *others = (cell(name, SPARSE)["p_off"] for name in (OWN_SETTINGS, "ADVI", "Laplace"))
+    assert (own.to_numpy() < np.minimum(*(x.to_numpy() for x in others))).all()
+    assert "algorithms are nearer to the sparse posterior of genes than both." in talk
     assert f"two runs of the exact sampler: {cell(AGAIN)['p_off'].max():.4f} at most" in talk
     _, colon = dots()["PFCVM", "colon"]
     sure = [patients.wrong_and_sure(colon, kind).sum() for kind in ("own", "exact")]
