@@ -342,7 +342,7 @@ def test_only_a_fit_by_exact_goes_on():
 def test_a_model_of_ones_own_is_judged_by_all_its_variables():
     found = fit(normals(np.zeros(3), np.ones(3)), ess=1000.0)
     assert (found.attrs["status"], found.attrs["sampler"]) == ("finished", "nuts")
-    assert found.attrs["target_accept"] == 0.9
+    assert found.attrs["target_accept"] == 0.95
     assert sorted({name.split("[")[0] for name in mixing_of(found).table.index}) == ["total", "x"]
     x = found["posterior"]["x"].values
     # the mean of at least 1000 effective standard normals
