@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -152,7 +153,7 @@ def fetch(name: Annotated[str, typer.Argument(help="Name of the data set.")]) ->
 
 def main() -> None:
     """Run the command line."""
-    run(app, "ardvark")
+    run(partial(app, prog_name="ardvark"), "ardvark")
 
 
 def run(command: Callable[[], Any], name: str) -> None:
