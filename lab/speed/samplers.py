@@ -1,6 +1,7 @@
 """Which exact sampler where, and what a change of the samplers is worth: seconds of the processor.
 
     python -m lab.speed.samplers                        every case by every sampler that applies
+    python -m lab.speed.samplers --samplers auto nutpie numpyro     `exact` beside `pm.sample`
     python -m lab.speed.samplers --before ../before     the samplers of another checkout beside ours
     python -m lab.speed.samplers --only "horseshoe 2000x30" --samplers gibbs --minutes 5
     python -m lab.speed.samplers --quick                one small case
@@ -12,6 +13,12 @@ the sampler that they choose by themselves, one after the other, with one enviro
 theirs over ours. For a run that has not converged they are of the effective draws asked for, as far
 as its smallest ESS goes: seconds times asked over reached, which favours the run.
 
+`nutpie` and `numpyro` are `pm.sample` on the same PyMC model, by their defaults: 4 chains of 1000
+draws after 1000 of tuning, doubled until the worst R-hat of eta is below 1.01 and its smallest bulk
+ESS above 400, or until the minutes of the processor are over. Their seconds are of the last run
+alone, compilation in, as if its length had been known. Beside them "times" compares effective draws
+of eta a second: above 1, `exact` has more.
+
 Data "NxD" have five real effects and a common factor (`tall`). A path is a CSV file whose column
 "y" has the labels, and "FILE:504" its first 504 features.
 """
@@ -21,39 +28,84 @@ import datetime
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+import ardvark as av
+from ardvark.inference.fits import diagnostics
 
 HERE = Path(__file__).parents[2]
 SAMPLERS = ("gibbs", "nuts")
 MODELS = ("horseshoe", "sparse_probit", "pfcvm")
 SIZES = ("50x10", "200x30", "200x100", "1000x30", "168x504", "10000x30")
 ESS = 1000.0
+RHAT, ESS_OF_ETA = 1.01, 400.0
+"""When a sampler beside `exact` has converged."""
 VERSIONS = ("pymc", "nutpie", "numba", "numpy")
+PEERS = ("nutpie", "numpyro")
 WORK = """
-import json, logging, resource, sys, time
-import ardvark as av
+import json, logging, resource, sys
 logging.getLogger("ardvark").setLevel(logging.ERROR)
 given = json.loads(sys.argv[1])
 sys.path.insert(0, given["lab"])
-from samplers import load
-problem = av.problem(given["model"], *load(given["data"]))
-began = time.process_time()
-fit = av.fit(problem, "exact", sampler=given["sampler"], minutes=given["minutes"], keep="shared",
-             random_seed=given["seed"], progressbar=False)
-seconds, went = time.process_time() - began, fit["fit"].to_dataset()
-print(json.dumps({
-    "by": fit.attrs["sampler"], "processor": seconds, "compile": fit.attrs["seconds_compile"],
-    "iterations": int(fit.attrs["iterations"]), "ESS": float(went["judged_ess_bulk"].values[-1]),
-    "R-hat": float(went["judged_rhat"].values[-1]), "ended": fit.attrs["ended"],
-    "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
-}))
+from samplers import PEERS, beside, exactly
+limit = int(60 * given["minutes"])
+if given["sampler"] in PEERS:
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+for row in (beside if given["sampler"] in PEERS else exactly)(given):
+    row["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(json.dumps(row), flush=True)
 """
+"""What a process does: it prints a row whenever there is one, and the last one counts."""
+
+
+def exactly(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the row of `exact`."""
+    problem = av.problem(given["model"], *load(given["data"]))
+    began = time.process_time()
+    fit = av.fit(
+        problem, "exact", sampler=given["sampler"], minutes=given["minutes"], keep="shared",
+        random_seed=given["seed"], progressbar=False,
+    )  # fmt: skip
+    seconds, went = time.process_time() - began, fit["fit"].to_dataset()
+    yield {
+        "by": fit.attrs["sampler"], "processor": seconds,
+        "iterations": int(fit.attrs["iterations"]), "ESS": float(went["judged_ess_bulk"][-1]),
+        "R-hat": float(went["judged_rhat"][-1]), "ended": fit.attrs["ended"],
+        "ESS of eta": float(diagnostics.ess(fit["posterior"]["eta"], "bulk").min()),
+    }  # fmt: skip
+
+
+def beside(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each run of `pm.sample`, of twice the draws of the run before."""
+    import pymc as pm
+
+    model = av.problem(given["model"], *load(given["data"])).model
+    for draws in (1000 * 2**i for i in range(8)):
+        began = time.process_time()
+        tree = pm.sample(
+            draws, tune=draws, chains=4, cores=2, random_seed=given["seed"] + draws, model=model,
+            nuts_sampler=given["sampler"], progressbar=False, compute_convergence_checks=False,
+        )  # fmt: skip
+        eta = tree["posterior"]["eta"].load()
+        seconds = time.process_time() - began
+        ess, rhat = float(diagnostics.ess(eta, "bulk").min()), float(diagnostics.rhat(eta).max())
+        done = rhat < RHAT and ess > ESS_OF_ETA
+        yield {
+            "by": given["sampler"], "processor": seconds, "iterations": draws, "ESS": ess,
+            "R-hat": rhat, "ended": "converged" if done else "time", "ESS of eta": ess,
+        }  # fmt: skip
+        if done:
+            return
 
 
 def tall(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,15 +137,21 @@ def run(
     """Return the row of one run by the package in a folder; `ended` says why there is none."""
     given = {"model": model, "data": data, "sampler": sampler, "minutes": minutes, "seed": seed}
     given["lab"] = str(Path(__file__).parent)
-    settings = {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    settings = {
+        "PYTHONPATH": os.pathsep.join([str(tree), os.environ.get("PYTHONPATH", "")]),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-c", WORK, json.dumps(given)]
     done = subprocess.run(
         command, cwd=tree, env=os.environ | settings, capture_output=True, text=True
     )
     row = {"model": model, "data": data}
-    if done.returncode:
-        return row | {"by": sampler, "ended": done.stderr.strip().splitlines()[-1][:60]}
-    return row | json.loads(done.stdout.splitlines()[-1])
+    found = done.stdout.splitlines()
+    if found and done.returncode in (0, -signal.SIGXCPU, -signal.SIGKILL):
+        return row | json.loads(found[-1])
+    said = [f"ended with {done.returncode}", *done.stderr.strip().splitlines()]
+    return row | {"by": sampler, "ended": "time" if done.returncode < 0 else said[-1][:60]}
 
 
 def needed(row: dict) -> float:
@@ -114,13 +172,21 @@ def shown(row: dict) -> str:
 
 
 def compared(rows: list[dict], name: str) -> str:
-    """Return how many times as long each run takes as the first."""
+    """Return what each run takes in times of the first; of eta's ESS a second, what the first has.
+
+    A sampler beside `exact` that has not converged has no ratio.
+    """
     found = [r for r in rows if "processor" in r]
     if len(found) < 2 or found[0] is not rows[0]:
         return ""
-    first = needed(found[0])
-    said = ", ".join(f"{r[name]} {needed(r) / first:.2f}" for r in found[1:])
-    return f"    times of {rows[0][name]}: {said}"
+    first, said = found[0], []
+    for r in found[1:]:
+        if r["by"] not in PEERS:
+            said.append(f"{r[name]} {needed(r) / needed(first):.2f}")
+        elif r["ended"] == "converged":
+            ours, theirs = (x["ESS of eta"] / x["processor"] for x in (first, r))
+            said.append(f"over {r['by']} {ours / theirs:.2f} in ESS of eta a second")
+    return f"    times of {first[name]}: {', '.join(said)}"
 
 
 def main(words: list[str] | None = None) -> None:
