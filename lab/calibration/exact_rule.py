@@ -37,7 +37,6 @@ PROBLEMS = (
     ("rfvm", "colon", ""),
     ("pfcvm", "sonar", "rbf"),
     ("horseshoe", "100x8", ""),
-    ("sparse_probit", "100x8", ""),
 )
 """Model, data, and the kernel where it is not the default."""
 RARE = 0.02
