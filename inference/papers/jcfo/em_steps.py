@@ -50,8 +50,9 @@ _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _TOO_LARGE = 1e100  # limit for a kernel, whose square must not overflow; the objective beyond it
 _SETTLED = 1e-2  # a weight whose penalty is below this at convergence may be on its way to 0
 VIOLATION = 1e-3  # share of the rate: larger slopes at a weight of 0 are counted
-_ITERATIONS = 50  # of the optimiser in one M-step
-_TOLERANCE = 1e-4  # an M-step ends at a slope of its objective below this
+_HIDDEN = 1e-6  # slopes of this size are hidden by the rounding of the objective's values
+_NEAR = 1e-3  # a root of the slope further away belongs to another maximum
+_ROUNDING = 1e-9  # a root this far below 0 is 0
 _STIFF = 1e10  # above it the normal equations of the ridge regression lose too many digits
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -73,6 +74,12 @@ class EngineOptions(Settings):
         1e-7, "converged when an iteration raises the log posterior by less than this", above=0.0
     )
     max_iterations: int = option(5000, "iterations per start", above=0)
+    inner_iterations: int = option(50, "iterations of the optimiser in one M-step", above=0)
+    inner_tolerance: float = option(
+        1e-4,
+        "an M-step ends at a slope of its objective below this; below 1e-6, to rounding",
+        above=0.0,
+    )
     path: bool = option(False, f"{PATH} (one state for each 5 % of the weights removed)")
 
 
@@ -209,8 +216,8 @@ def maximise(
     theta: np.ndarray,
     v: np.ndarray,
     rates: tuple[float, float],
-    iterations: int = _ITERATIONS,
-    tolerance: float = _TOLERANCE,
+    iterations: int = 50,
+    tolerance: float = 1e-4,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return beta, theta >= 0 at a maximum of Q, above its value at the given ones: JCFO (19).
 
@@ -227,9 +234,31 @@ def maximise(
             options={"maxiter": iterations, "ftol": 0.01 * tolerance**2, "gtol": tolerance},
         )
         phi = found.x if found.fun <= objective(start)[0] else start
+        if tolerance < _HIDDEN:
+            phi = _polish(objective, phi)
         theta = np.sqrt(theta / rates[1]) * phi
     H, _ = basis.evaluate(theta)
     return profile(H, v, np.abs(beta) / rates[0])[0], theta
+
+
+def _polish(objective: Objective, phi: np.ndarray) -> np.ndarray:
+    """Return phi with a slope of 0 where it is above 0, to rounding.
+
+    A line search compares values, whose rounding hides slopes below about 1e-7. So the slope itself
+    is solved for its root, close by; phi is returned as it is if the root is outside.
+    """
+    free = phi > 0.0
+
+    def full(inner: np.ndarray) -> np.ndarray:
+        point = np.zeros_like(phi)
+        point[free] = inner
+        return point
+
+    if not free.any():
+        return phi
+    found = optimize.root(lambda x: objective(full(x))[1][free], phi[free], options={"xtol": 1e-15})
+    near = np.abs(found.x - phi[free]).max() < _NEAR and found.x.min() > -_ROUNDING
+    return full(np.maximum(found.x, 0.0)) if near else phi
 
 
 # --- the log posterior ----------------------------------------------------------------------------
@@ -293,7 +322,7 @@ class State:
         H, W = self.basis.evaluate(self.theta)
         return H.T @ r, self.basis.slope(W, r, self.beta[1:])
 
-    def step(self, iterations: int = _ITERATIONS, tolerance: float = _TOLERANCE) -> None:
+    def step(self, iterations: int, tolerance: float) -> None:
         """Take one E-step and one M-step."""
         v = latent_mean(self.y, self.eta)
         beta, theta = self.beta.copy(), self.theta.copy()
@@ -372,7 +401,7 @@ def iterate(state: State, options: EngineOptions, update: Update | None = None) 
     run = Run(state, [], [], [])
     run.note(options.path)
     for iteration in range(1, options.max_iterations + 1):
-        state.step()
+        state.step(options.inner_iterations, options.inner_tolerance)
         state.prune(options.prune)
         still = abs(state.objective - run.objective[-1]) <= options.tolerance
         moved = still and state.prune(_SETTLED)  # converged only if no weight is on its way to 0
