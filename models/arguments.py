@@ -185,3 +185,13 @@ def needed(what: str) -> Iterator[None]:
         raise InputError(
             f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
         ) from error
+
+
+def refuse_underflow(hypers: BaseHypers) -> None:
+    """Raise an error if a Gamma shape is so small that draws are 0 in float64."""
+    for name, value in vars(hypers).items():
+        if name.endswith("_shape") and value < 0.05:
+            raise InputError(
+                f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are "
+                "exactly 0 in float64. Use a shape of at least 0.05."
+            )

@@ -7,6 +7,8 @@ on the labels alone, so equal tables have equal centres. It is never the default
 the one given these centres, and a fit says so.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from ardvark.common.validate import InputError
@@ -53,3 +55,15 @@ def refuse_many(N: int, basis: object) -> None:
 def given_centres(rows: int, centres: int) -> str:
     """Return what the posterior is given, in words; nothing if all rows are centres."""
     return "" if centres == rows else f"given {centres} centres"
+
+
+def staying(basis: np.ndarray, names: Sequence[str], gone: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return which centres (B, D) stay where rows (D,) go, by name: all that are not one of them.
+
+    A centre that is no training row may have the name of one, so its numbers are compared too.
+    """
+    went = [
+        name in gone and bool((centre == gone[name]).all())
+        for name, centre in zip(names, basis, strict=True)
+    ]
+    return np.flatnonzero(~np.array(went))

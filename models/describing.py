@@ -20,6 +20,12 @@ class Described(NamedTuple):
     always: tuple[str, ...]
     hypers: Mapping[str, Any]
 
+    def line(self) -> str:
+        """Return model, data and sizes in one line."""
+        columns = f"K={len(self.always)}, " if self.always else ""
+        sizes = f"N={self.data.N}, D={self.D}, {columns}B={self.B}"
+        return f"{self.spec.name!r} on {self.data.name!r}: {sizes}"
+
     def text(self) -> str:
         """Return it as lines of text."""
         data, names, spec = self.data, self.data.class_names, self.spec

@@ -14,8 +14,10 @@ from ardvark.common.validate import InputError
 from ardvark.data.dataset import Dataset, row_labels
 
 from .always import Covariates, features_of, hashed, standardization
-from .arguments import filled, needed
+from .arguments import filled, needed, refuse_underflow
+from .centres import staying
 from .describing import Described
+from .layout import Layout, layout_of
 from .new_rows import Rows, data_of_rows, rows_of
 from .parts import ard
 from .parts.building import no_parent
@@ -206,7 +208,7 @@ class Problem:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each variable of `model`, without building it on all the data."""
-        return self._layout[0]
+        return self._layout.shapes
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -216,35 +218,24 @@ class Problem:
     @property
     def free_size(self) -> int:
         """P, the length of the unconstrained vector, without building `model` on all the data."""
-        return self._layout[1]
+        return self._layout.free_size
 
     @property
     def free_feature_size(self) -> int:
         """How many numbers of the unconstrained vector belong to one feature each."""
-        return self._layout[2]
+        return self._layout.free_feature_size
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """The numbers that `model` holds as data: filled hyperparameters, without building it."""
-        return self._layout[3]
+        return self._layout.constants
 
     @cached_property
-    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int, dict[str, np.ndarray]]:
-        """`shapes`, the two sizes, and `constants`, from a model of the first rows and centres.
+    def _layout(self) -> Layout:
+        def build(coords: dict[str, tuple[Any, ...]]) -> "pm.Model":
+            return self.spec.build(self.inputs.first(2), self.y[:2], self.hypers, coords)
 
-        It has the same variables and dims, and no copy of X.
-        """
-        coords, rows = self.coords, slice(0, 2)
-        few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
-        with no_parent():
-            small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
-        dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
-        shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
-        sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
-        per_feature = [size for name, size in sizes.items() if dims[name] == ("feature",)]
-        values = {v.name: np.asarray(v.get_value()) for v in small.data_vars}
-        constants = {name: value for name, value in values.items() if value.ndim == 0}
-        return shapes, sum(sizes.values()), sum(per_feature), constants
+        return layout_of(build, self.coords)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return features X (M, D), in original units, on the scale of the training data.
@@ -297,7 +288,9 @@ class Problem:
             stays = np.arange(data.N)[np.asarray(rows)]
             basis = left.X if covariates is None else features_of(left.X, left, covariates)
         else:
-            stays = np.flatnonzero(self._stays(left))
+            row = dict(zip(data.sample_names, self.rows, strict=True))
+            gone = row.keys() - set(left.sample_names)
+            stays = staying(self.basis, self.basis_names, {name: row[name] for name in gone})
             basis = self.basis[stays]
         if len(basis) == 0:
             raise InputError(
@@ -314,17 +307,6 @@ class Problem:
             scale=scale,
             covariates=covariates,
         )
-
-    def _stays(self, left: Dataset) -> np.ndarray:
-        """Return which centres (B,) are kept rows, or are not training rows at all."""
-        row = dict(zip(self.data.sample_names, self.rows, strict=True))
-        gone = row.keys() - set(left.sample_names)
-        # a centre that is not a training row may have a sample's name
-        went = [
-            name in gone and bool((centre == row[name]).all())
-            for name, centre in zip(self.basis_names, self.basis, strict=True)
-        ]
-        return ~np.array(went)
 
     def with_hypers(self, **changes: Any) -> "Problem":
         """Return the problem of the same data, basis and labels with other hyperparameters.
@@ -385,12 +367,7 @@ class Problem:
         InputError
             A Gamma shape is so small that most draws underflow to exactly 0 in float64.
         """
-        for name, value in dataclasses.asdict(self.hypers).items():
-            if name.endswith("_shape") and value < 0.05:
-                raise InputError(
-                    f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are "
-                    "exactly 0 in float64. Use a shape of at least 0.05."
-                )
+        refuse_underflow(self.hypers)
         return self.spec.simulate(rng, inputs or self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | Inputs | None = None) -> np.ndarray:
@@ -503,9 +480,7 @@ class Problem:
         >>> print(problem.describe())
         Relevance Feature and Vector Machine (rfvm) on digits38
           357 samples x 64 features, 357 basis centres; y = 1 is '8' (174), y = 0 is '3' (183)
-          hyperparameters (paper's value):
         ...
-            active_features  5 ...
         """
         return self._described.text()
 
@@ -522,8 +497,4 @@ class Problem:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
-        return (
-            f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.D}, "
-            f"{f'K={len(self.always)}, ' if self.always else ''}B={len(self.basis)}, "
-            f"fingerprint {self.fingerprint})"
-        )
+        return f"Problem({self._described.line()}, fingerprint {self.fingerprint})"
