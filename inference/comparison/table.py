@@ -239,7 +239,7 @@ class Comparison:
             try:
                 drawn[kind] = self._picture(kind)
             except InputError as error:
-                logger.info("no %s figure: %s", kind, error)
+                logger.debug("no %s figure: %s", kind, error)
             except Exception as error:
                 logger.warning("no %s figure: %s: %s", kind, type(error).__name__, error)
                 logger.debug("traceback", exc_info=True)
