@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 import typer
 
@@ -85,6 +86,14 @@ def check_the_report_on_a_table(folder: Path) -> None:
 def test_the_python_of_a_page_calls_what_there_is(page):
     """What does not run here is read: its public names exist and take these arguments."""
     assert not wrong_calls("\n".join(blocks(page, "python")))
+
+
+def test_every_public_name_stands_in_a_notebook_or_a_how_to_page():
+    notebooks = (nbformat.read(path, as_version=4) for path in (ROOT / "notebooks").glob("*.ipynb"))
+    code = [cell.source for book in notebooks for cell in book.cells if cell.cell_type == "code"]
+    code += [block for page in PAGES[1:] for block in blocks(page, "python")]
+    shown = set(re.findall(r"\b(?:av|from ardvark)\.(\w+)", "\n".join(code)))
+    assert set(av.__all__) <= shown, set(av.__all__) - shown
 
 
 def wrong_calls(code: str) -> list[str]:

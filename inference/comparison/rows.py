@@ -8,10 +8,11 @@ import pandas as pd
 import xarray as xr
 
 from ..fits import diagnostics
-from ..fits.datatree import group
+from ..fits.datatree import group, is_bare
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
-from ..scoring.columns import COLUMNS, DISTANCES
+from ..scoring.columns import COLUMNS, DISTANCES, WORST
+from ..scoring.limits import PARAMETERS
 from ..scoring.quantities import has_draws
 from .verdicts.verdict import Verdict
 
@@ -24,6 +25,8 @@ def tabulate(
     plain: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Return the table: one row a fit, and one a baseline where there is a test split.
+
+    It has the columns that some row can fill.
 
     Parameters
     ----------
@@ -40,13 +43,15 @@ def tabulate(
     values = distances.set_index(["fit", "quantity", "statistic"])["value"]
     for name, row in found.items():
         row |= {c: values.get((name, *pair), np.nan) for c, pair in DISTANCES.items()}
+        if is_bare(fits[name]):
+            row |= _worst(distances[distances["fit"] == name])
     for name in plain:
         found[name] = {"kind": "baseline", "status": "finished", "reason": ""}
     for name, measured in scores.items():
         found[name] |= measured
     table = pd.DataFrame.from_dict(found, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
-    return table
+    return table.loc[:, (table.notna() & (table != "")).any()]
 
 
 def _fit(tree: xr.DataTree) -> dict[str, Any]:
@@ -71,6 +76,14 @@ def computation(tree: xr.DataTree) -> dict[str, Any]:
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
     return row
+
+
+def _worst(distances: pd.DataFrame) -> dict[str, float]:
+    """Return what the worst component of a model of one's own is off by."""
+    own = distances[distances["quantity"].isin(PARAMETERS)]  # and not the log density
+    own = own.sort_values("deviation", ascending=False).drop_duplicates("statistic")
+    values = own.set_index("statistic")["value"]
+    return {column: values.get(statistic, np.nan) for column, statistic in WORST.items()}
 
 
 def _active(tree: xr.DataTree) -> dict[str, float]:

@@ -23,7 +23,7 @@ from ..fits.datatree import is_bare, replacing
 from ..fits.selection_text import selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
-from ..scoring.columns import SCORES, described, table_text
+from ..scoring.columns import SCORES, described, table_text, whole
 from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, measures, remarks, wrong_and_sure
 from ..scoring.held_out import frame as scored
@@ -53,7 +53,7 @@ class Comparison:
     ----------
     table : pandas.DataFrame
         One row per method (and per baseline, with a test split): what a reader looks at first, in
-        the columns of this module's docstring.
+        those columns of this module's docstring that some row can fill.
     fits : dict of DataTree
     reference : str or None
         The row the errors are measured against.
@@ -143,12 +143,11 @@ class Comparison:
         said = [words for words in (self.unjudged, *self.remarks) if words]
         if not full:
             return one_screen(
-                self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said,
-                self.distances,
-            )  # fmt: skip
+                self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said
+            )
         # of other fits than the reference, the selection is on the page
         known = {n: w for n, w in self.selection().items() if self.reference in (None, n)}
-        reasons = {n: why for n, why in self.table["reason"].dropna().items() if why}
+        reasons = {n: why for n, why in whole(self.table)["reason"].dropna().items() if why}
         told = [f"{name}: {words}" for name, words in (*reasons.items(), *known.items())]
         return everything(self.title, self.rows, self.printed, self.verdict, [*said, *told], width)
 

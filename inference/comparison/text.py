@@ -21,8 +21,7 @@ from ..fits.covariates import ODDS, covariate_effects
 from ..fits.datatree import is_bare
 from ..fits.effects import effects, leading, legend, printed, towards
 from ..fits.selection_text import counted
-from ..scoring.columns import COLUMNS, lines
-from ..scoring.limits import PARAMETERS
+from ..scoring.columns import COLUMNS, WORST, lines, whole
 from .verdicts.verdict import Verdict
 
 WIDTH = 80
@@ -52,7 +51,6 @@ def one_screen(
     fits: Mapping[str, xr.DataTree],
     reference: str | None,
     remarks: Sequence[str],
-    distances: pd.DataFrame,
 ) -> str:
     """Return what was found in at most `LINES - BELOW` lines of at most `WIDTH` columns.
 
@@ -68,7 +66,7 @@ def one_screen(
     below = [line for r in remedies for line in textwrap.wrap(r, WIDTH, break_on_hyphens=False)]
     room = LINES - BELOW - len(above) - len(below)
     if all(map(is_bare, fits.values())):
-        above += _own_table(table, verdicts, reference, distances, room - _BESIDE_FITS)
+        above += _own_table(table, verdicts, reference, room - _BESIDE_FITS)
     else:
         above += _table(table, verdicts, reference, room - _BESIDE_FITS)
     room = LINES - BELOW - len(above) - len(below)
@@ -119,6 +117,7 @@ def _table(
     `room` is how many lines the fits may take.
     """
     most = min(max(room, _FITS[0]), _FITS[1])
+    table = whole(table)
     score = "log_score" if table["log_score"].notna().any() else "accuracy"
     named = score.replace("_", " ")
     yield _line("", "verdict", "P(y = 1) off by", "width", "wrong, sure", named, "seconds")
@@ -141,18 +140,13 @@ def _own_table(
     table: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
     reference: str | None,
-    distances: pd.DataFrame,
     room: int,
 ) -> Iterator[str]:
     """Yield the same for fits of a model of one's own: what its worst component is off by."""
-    most = min(max(room, _FITS[0]), _FITS[1])
-    own = distances[distances["quantity"].isin(PARAMETERS)]  # and not the log density
-    worst = own.sort_values("deviation", ascending=False)
-    keys = worst.drop_duplicates(["fit", "statistic"])[["fit", "statistic", "value"]]
-    values = {(fit, statistic): float(x) for fit, statistic, x in keys.itertuples(index=False)}
+    most, table = min(max(room, _FITS[0]), _FITS[1]), whole(table)
     yield _line("", "verdict", "worst mean off", "worst sd", "seconds", widths=_OWN_WIDTHS)
     for name, row in table.iloc[:most].iterrows():
-        off, sd = (values.get((name, s), math.nan) for s in ("error", "sd_ratio_worst"))
+        off, sd = (float(row[column]) for column in WORST)
         known = name != reference and not math.isnan(off)
         yield _line(
             str(name),
@@ -164,7 +158,7 @@ def _own_table(
         )
     if len(table) > most:
         yield f"and {len(table) - most} more fits"
-    if reference is not None:
+    if table["worst_error"].drop(index=reference, errors="ignore").notna().any():
         yield "worst: of all components, in sds of the exact posterior, and as a factor"
 
 

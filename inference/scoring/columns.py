@@ -2,7 +2,8 @@
 
 The table, what is printed of it, the page's legend and the documentation of the table follow from
 `COLUMNS`. To add another column, declare it here and put its number into the row in
-`comparison/rows.py`. The table has what a reader looks for first; every distance stands in
+`comparison/rows.py`. A column that no row can fill is left out, and the table has what a reader
+looks for first; every distance stands in
 `Comparison.distances`, every measure of predictions with its error in `Comparison.scores`.
 """
 
@@ -52,6 +53,10 @@ _DISTANCE = (
     "distance that is within Monte Carlo error: with this many draws, one in twenty reruns of the "
     "reference would score no better. The reference's own column compares one half of its chains "
     "with the other half. All distances, with what they mean, stand below the table."
+)
+_WORST = (
+    "Of a model of one's own: how far the mean of its worst component is from the reference's, in "
+    "the reference's posterior sds, and its worst sd as a factor of the reference's."
 )
 _TEST = (
     "How well the posterior predictive probability, averaged over draws, predicts the held-out "
@@ -111,6 +116,8 @@ _SHOWN = {
 }
 DISTANCES = {f"{statistic}_{quantity}": (quantity, statistic) for quantity, statistic in _SHOWN}
 """The quantity and statistic of the columns that are distances."""
+WORST = {"worst_error": "error", "worst_sd_ratio": "sd_ratio_worst"}
+"""The statistic of the columns of a model of one's own, whose quantities have no roles."""
 SCORES: dict[str, Column] = {
     name: Column(name, heading, digits, _CALIBRATION if name == "ece" else _TEST, LEARNED)
     for name, heading, digits in (
@@ -148,6 +155,8 @@ def declared() -> Iterator[Column]:
     for name, pair in DISTANCES.items():
         heading = words.HEADINGS[pair[1]].format(quantity=pair[0])
         yield Column(name, heading, _SHOWN[pair], _DISTANCE, "Distance from the reference")
+    for name, heading in zip(WORST, ("worst mean off", "worst sd"), strict=True):
+        yield Column(name, heading, 2, _WORST, "Distance from the reference")
     yield Column("active_features", "features with an effect", 1, _ACTIVE, "What matters")
     yield Column("prior_features", "features, prior", 1, _ACTIVE, "What matters")
     yield from (SCORES[name] for name in _FIRST)
@@ -158,6 +167,11 @@ COLUMNS = tuple(declared())
 """Every column, in the order of the DataFrame."""
 PRINTED = (*(c for c in COLUMNS if c.heading and c.section != LEARNED), *SCORES.values())
 """What is printed of a comparison: its table, and all measures of predictions."""
+
+
+def whole(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a comparison's table with every column, blank where no row fills it."""
+    return table.reindex(columns=[column.name for column in COLUMNS])
 
 
 def groups() -> dict[str, list[Column]]:

@@ -11,6 +11,7 @@ from ardvark.common.validate import InputError
 from ...fits.datatree import group
 from ...fits.diagnostics import ess, rhat
 from ...fits.mixing import RHAT_LIMIT
+from ...scoring.columns import whole
 from ...scoring.held_out import HeldOut
 from . import style
 from .style import Picture, Spot
@@ -39,7 +40,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
     """
     from matplotlib import ticker
 
-    known = table[["seconds_run", "error_eta"]].astype(float).dropna()
+    known = whole(table)[["seconds_run", "error_eta"]].astype(float).dropna()
     known = known[(known > 0.0).all(axis=1)]
     if reference is None or not len(known.drop(index=reference, errors="ignore")):
         raise InputError("the frontier plot needs a reference and another fit with draws.")

@@ -23,7 +23,7 @@ from ...fits.diagnostics import khat_limit
 from ...fits.effects import effects, leading, selected_beside, towards
 from ...fits.effects import printed as in_words
 from ...fits.selection_text import counted, selection_text
-from ...scoring.columns import COLUMNS, FLOOR, PRINTED, groups
+from ...scoring.columns import COLUMNS, FLOOR, PRINTED, groups, whole
 from ...scoring.statistics import STATISTICS
 from ...target.words import MEANINGS
 from ..verdicts.saying import Level
@@ -68,11 +68,16 @@ def _template(name: str = "page") -> "Template":
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "capital": lambda text: f"{text[:1].upper()}{text[1:]}",
+        "capital": _capital,
         "bold": lambda text: Markup(re.sub("`(.+?)`", r"<b>\1</b>", str(escape(text)))),
     }
     environment.globals |= {"badges": _BADGES, "narrow": _NARROW, "floor": repr(FLOOR)}
     return environment.get_template(f"{name}.html.jinja")
+
+
+def _capital(text: str) -> str:
+    """Return a sentence with a capital, unless it begins with the name of a variable."""
+    return text if re.match(r"\S+: ", text) else f"{text[:1].upper()}{text[1:]}"
 
 
 def page(
@@ -123,7 +128,7 @@ def page(
     str
         HTML.
     """
-    title, of = "Comparison of posteriors", ""
+    table, title, of = whole(table), "Comparison of posteriors", ""
     if problem is not None:
         title = f"{problem.spec.title} on {problem.data.name}"
         of = f"{problem.spec.name} on {problem.data.name}: "  # the page is of one problem
@@ -153,9 +158,9 @@ def page(
         figures=[[drawn[k] for k in kinds if k in drawn] for kinds in PARTS],
         scorecard=_scorecard(printed, reference, table),
         reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
-        meanings=_meanings(),
+        meanings=_meanings(printed),
         statistics=[(", ".join(names.split()), told) for names, told in MEANINGS.items()],
-        khat={"draws": largest, "limit": khat_limit(largest)},
+        khat={"draws": largest, "limit": khat_limit(largest)} if "k-hat" in printed.index else None,
         distances=None if distances is None or not len(distances) else _distances(distances),
         selection={m: words for m, tree in fits.items() if (words := selection_text(tree))},
         sets=_grid(sets, reference) if len(sets) else None,
@@ -239,7 +244,7 @@ def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | Non
     """Return the fit whose decision values are the closest to the reference's, of usable ones."""
     errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
     floor = errors.pop(str(reference), None)
-    avoid = set(table.index[table["verdict"] == "do not use"]) if "verdict" in table else set()
+    avoid = set(table.index[table["verdict"] == "do not use"])
     errors = {method: e for method, e in errors.items() if method not in avoid}
     if reference is None or not errors:
         return None
@@ -247,9 +252,10 @@ def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | Non
     return {"method": best, "error": errors[best], "floor": floor}
 
 
-def _meanings() -> list[tuple[str, str]]:
-    """Return (headings, meaning) of the printed columns; those read together share an entry."""
-    return [("; ".join(c.heading for c in group), meaning) for meaning, group in groups().items()]
+def _meanings(printed: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return (headings, meaning) of what is printed; columns read together share an entry."""
+    told = {m: [c.heading for c in g if c.heading in printed.index] for m, g in groups().items()}
+    return [("; ".join(headings), meaning) for meaning, headings in told.items() if headings]
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import xarray as xr
 
 from ...fits import convergence, diagnostics
 from ...fits.convergence import VERDICT, Profile
-from ...fits.datatree import group
+from ...fits.datatree import group, is_bare
 from ...fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ...fits.selection import summary
 from ...samplers.exact.rule import SAMPLERS
@@ -120,6 +120,8 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
         findings += _nothing_visible(tree, other)
     if why := tree.attrs.get("prior_unchecked"):
         findings.append(Finding(Reason("prior unchecked", {"why": why}), purposes=()))
+    if is_bare(tree):  # what speaks against its intervals speaks against all that is judged
+        findings = [replace(f, purposes="all") if f.purposes else f for f in findings]
     return sorted(
         findings, key=lambda f: BEST_FIRST.index(f.cap) if f.purposes else -1, reverse=True
     )

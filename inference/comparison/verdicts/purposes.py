@@ -2,6 +2,9 @@
 
 To add one, put a `Purpose` into `PURPOSES`, the rules that decide it into `scoring/limits.py` and
 its words into `target/words.py`; verdicts, their sentences, tables and the page follow.
+
+A `pm.Model` of one's own has variables whose roles are not known: neither features to rank nor
+labels to predict. Of its fits only the parameters are judged.
 """
 
 from dataclasses import dataclass
@@ -54,3 +57,5 @@ PURPOSES: dict[str, Purpose] = {
     )
 }
 """Every purpose, by name, in the order of the words."""
+OF_OWN = ("parameters",)
+"""Those of a fit of a `pm.Model` of one's own."""

@@ -69,8 +69,8 @@ def sentence(
     if level == "trust" and basis == "opinion":
         return say["opinion"].format(agrees=agrees)
     if level == "trust":
-        good = [p for p in PURPOSES if by_purpose[p] == "good"]
-        whole = len(good) == len(PURPOSES)
+        good = [purpose for purpose, word in by_purpose.items() if word == "good"]
+        whole = len(good) == len(by_purpose)
         return say["trust"].format(purposes="" if whole else f" for {listed(good, 'and')}")
     if longer:
         return longer
@@ -100,7 +100,7 @@ def _parts(by_purpose: Mapping[str, Word], hidden: Sequence[str]) -> str:
 
 def _clauses(word: Word, by_purpose: Mapping[str, Word]) -> list[str]:
     """Return the clauses of the purposes that have a word."""
-    having = [p for n, p in PURPOSES.items() if by_purpose[n] == word]
+    having = [PURPOSES[n] for n, found in by_purpose.items() if found == word]
     parts = [own for p in having if (own := p.said(word))]
     names = [p.quoted for p in having if p.quoted and word != by_purpose.get(p.within, "")]
     text, last = words.CLAUSES[word]
@@ -120,8 +120,8 @@ _FLAGS = {"draws": "--draws", "chains": "--chains", "random_seed": "--seed"}
 """The flags of `ardvark compare` that are arguments of `ardvark.fit`; others are options."""
 
 
-def in_python(remedy: Remedy) -> str:
-    """Return a remedy in the terms of `ardvark.fit`.
+def in_python(remedy: Remedy, fitted: str = "problem") -> str:
+    """Return a remedy in the terms of `ardvark.fit`; `fitted` is "problem" or "model".
 
     Examples
     --------
@@ -132,8 +132,8 @@ def in_python(remedy: Remedy) -> str:
     """
     given = [f"{name}={value!r}" for name, value in remedy.changes.items()]
     if remedy.action == "fit":
-        given = ["problem", f'"{remedy.method}"', *given]
-    return words.REMEDIES[remedy.action].format(arguments=", ".join(given))
+        given = [fitted, f'"{remedy.method}"', *given]
+    return words.REMEDIES[remedy.action].format(arguments=", ".join(given), fitted=fitted)
 
 
 def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import pandas as pd
 import xarray as xr
 
+from ...fits.datatree import is_bare
 from ...scoring.distances import frame
 from ...scoring.limits import BEST_FIRST, Word
 from ...scoring.limits import judged as by_limits
@@ -38,7 +39,7 @@ from ...scoring.statistic import distances_in
 from ...scoring.statistics import STATISTICS
 from ...target.reasons import Reason
 from .findings import FEW, Basis, Finding, agreeing, findings_of, too_few, why_not
-from .purposes import PURPOSES
+from .purposes import OF_OWN, PURPOSES
 from .remedies import EXACT, Remedy
 from .saying import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
 
@@ -50,7 +51,7 @@ class Verdict:
     Attributes
     ----------
     words : dict of {"good", "rough", "bad", "unknown"}
-        By purpose, in the order of `PURPOSES`.
+        By purpose, in the order of `PURPOSES`; of a `pm.Model` of one's own, the parameters.
     level : str
         One of `LEVELS`.
     statement : str
@@ -154,7 +155,7 @@ def verdicts(
         model = models.get(name, "")
         if compared and name != reference:
             own = measured[measured["fit"] == name]
-            out[name] = judged(own, findings[name], model=model)
+            out[name] = judged(own, findings[name], model=model, bare=is_bare(tree))
         elif name != reference:
             out[name] = _alone(tree, findings[name], doubt, None, model)
     if reference is not None:
@@ -174,8 +175,9 @@ def _alone(
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
         beside = Finding(doubt or missing, "unknown", remedy=None if doubt else EXACT)
-        return judged(frame([]), [*findings, beside], "nothing", model=model)
-    return judged(frame([]), findings, "chains" if agrees is None else "opinion", agrees, model)
+        return judged(frame([]), [*findings, beside], "nothing", model=model, bare=is_bare(tree))
+    basis: Basis = "chains" if agrees is None else "opinion"
+    return judged(frame([]), findings, basis, agrees, model, is_bare(tree))
 
 
 def _doubt(reference: str, tree: xr.DataTree, findings: Sequence[Finding]) -> Reason | None:
@@ -192,6 +194,7 @@ def judged(
     basis: Basis = "distances",
     agrees: str | None = None,
     model: str = "",
+    bare: bool = False,
 ) -> Verdict:
     """Return the verdict from distances and findings.
 
@@ -206,12 +209,15 @@ def judged(
         Who agrees with it, for the basis "opinion" (`findings.agreeing`).
     model : str
         Whether the model predicts better than plain classifiers.
+    bare : bool
+        Whether the fit is of a `pm.Model` of one's own.
     """
     if too_few(findings):
         distances = frame([])  # not even the noise is known
     assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
     worst = _worst_of_each_purpose(distances)
-    measured: dict[str, Word] = {n: w.word if (w := worst.get(n)) else assumed for n in PURPOSES}
+    purposes = OF_OWN if bare else PURPOSES
+    measured: dict[str, Word] = {n: w.word if (w := worst.get(n)) else assumed for n in purposes}
     by_distance = [said for said in worst.values() if said.word != "good"]
     hidden = [name for name, said in worst.items() if said.word == "unknown"]
     words = _capped(measured, findings)
@@ -234,7 +240,7 @@ def judged(
         level=level,
         statement=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees, longer),
         reasons=reasons,
-        remedies=_distinct(map(in_python, advice)),
+        remedies=_distinct(in_python(r, "model" if bare else "problem") for r in advice),
         model=model,
         basis=basis,
         because=tuple(because),
@@ -270,7 +276,7 @@ def _level(
     known = [word for word in words.values() if word != "unknown"]
     if not known:
         return "not judged"
-    main = [n for n, p in PURPOSES.items() if p.main and measured[n] != "unknown"]
+    main = [n for n, word in measured.items() if PURPOSES[n].main and word != "unknown"]
     usable = [words[n] for n in main if measured[n] == "good"] if main else known
     if not any(word != "bad" for word in usable):
         return "do not use"

@@ -80,7 +80,8 @@ def test_errors_worked_out_by_hand(problem):
         group = xr.Dataset({"eta": (("chain", "draw", "obs"), values)})
         tree["posterior"] = xr.DataTree(group)
     table = av.compare({"a": exact, "b": other}).table
-    assert tuple(table.columns) == tuple(c.name for c in COLUMNS)
+    assert [c.name for c in COLUMNS if c.name in table] == list(table)
+    assert table.notna().any().all()  # what no row can fill has no column
     assert table.loc["a", "error_eta"] == pytest.approx(3.0 / np.std([2, 4, 6, 8], ddof=1))
     first = np.std([0, 2, 2, 4], ddof=1) / np.std([2, 4, 6, 8], ddof=1)
     second = np.std([0, 2, 1, 1], ddof=1) / np.std([0, 0, 2, 2], ddof=1)
@@ -89,8 +90,6 @@ def test_errors_worked_out_by_hand(problem):
     all_chains = np.std([0, 2, 2, 4, 2, 4, 6, 8], ddof=1)
     assert table.loc["b", "error_eta"] == pytest.approx(1.0 / all_chains)
     assert table.loc["b", "sd_ratio_eta"] == pytest.approx(1.0)
-    # a Markov chain's diagnostics are not for an approximation, whose draws are independent
-    assert pd.isna(table.loc["b", ["rhat", "ess_bulk", "ess_tail", "divergences"]]).all()
 
 
 def test_the_reference_is_the_first_converged_chain(problem):

@@ -132,6 +132,27 @@ def test_figures_need_no_weights_of_features(model, fits):
     assert "Whether the model predicts" not in compared.text()
 
 
+def test_only_what_such_a_model_has_is_judged(fits):
+    compared = av.compare(fits)
+    assert list(compared.verdicts()) == ["parameters", "verdict"]
+    assert compared.verdict["advi"].statement == "as good as the reference."
+    table = compared.table
+    assert table.notna().any().all()
+    errors = compared.distances.query("statistic == 'error' and quantity != 'lp'")
+    assert table["worst_error"].to_dict() == errors.groupby("fit")["value"].max().to_dict()
+
+
+def test_what_speaks_against_its_intervals_speaks_against_it():
+    # a random walk of energies, and a remedy that can be typed: there is a model and no problem
+    draws, walk = rng(1).normal(size=(4, 1000)), rng(2).normal(size=(4, 1000)).cumsum(axis=1)
+    groups = {"posterior": {"x": draws}, "sample_stats": {"energy": walk}}
+    tree = az.from_dict(groups)
+    tree.attrs = {"kind": "mcmc", "status": "finished", "method": "nuts"}
+    (found,) = av.compare({"nuts": tree}).verdict.values()
+    assert found.words == {"parameters": "rough"}
+    assert found.remedies[0].startswith('ardvark.fit(model, "nuts", draws=')
+
+
 def test_named_variables_may_be_chosen(fits):
     chosen = av.compare(fits, quantities=["total"])
     assert {*chosen.distances["quantity"]} == {"scalar"}
