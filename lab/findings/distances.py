@@ -5,6 +5,7 @@
 Nothing is fitted. A set whose three folds are kept has its lines in `left_out.csv`, one a method.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from lab.findings.patients import SURE
 
 STORED = Path(__file__).with_name("left_out.csv")
 Fold = dict[str, np.ndarray]
+Scale = Callable[[np.ndarray], np.ndarray]
+SCALES: tuple[Scale, Scale] = (np.asarray, special.expit)
+"""From logit P: itself, and P."""
 
 
 def folds_of(one: Set) -> list[Fold]:
@@ -33,8 +37,29 @@ def methods(folds: list[Fold]) -> list[str]:
 
 
 def of_rows(folds: list[Fold], key: str) -> np.ndarray:
-    """Return a number of each row left out, of all folds, or of each draw and row."""
+    """Return a number of each row left out, of all folds."""
     return np.concatenate([fold[key] for fold in folds], axis=-1).astype(float)
+
+
+def spread(folds: list[Fold], label: str, scale: Scale = np.asarray) -> np.ndarray:
+    """Return of each row left out the sd over a method's draws of logit P, or of what it becomes.
+
+    Folds may differ in their number of draws: Laplace without a curvature has a single state.
+    """
+    draws = [scale(fold[f"{label}: logit"].astype(float)) for fold in folds]
+    return np.concatenate([x.std(axis=0) for x in draws])
+
+
+def excluded(folds: list[Fold], label: str) -> float:
+    """Return how many rows are wrong with an interval of P that excludes 1/2; NaN without one."""
+    draws = [special.expit(fold[f"{label}: logit"].astype(float)) for fold in folds]
+    if min(len(p) for p in draws) == 1:
+        return np.nan
+    counts = [
+        held_out.wrong_and_sure(fold["y"], p)["wrong_sure"]
+        for fold, p in zip(folds, draws, strict=True)
+    ]
+    return float(sum(counts))
 
 
 def answers(folds: list[Fold], label: str) -> np.ndarray:
@@ -53,27 +78,28 @@ def measures(folds: list[Fold], label: str) -> dict[str, Any]:
         width, width_p : the median over rows of the sd of logit P, or of P, relative to exact's;
         0 is a single state. wrong : rows in the wrong class. sure : those of them whose P of that
         class is at least 0.9. excluded : wrong by the draws, and their 90 % interval excludes 1/2;
-        NaN for a single state, which has no interval. log_score : its mean.
+        NaN if a fold has a single state, which has no interval. log_score : its mean.
         status : of the folds. A fold that failed has no rows here.
     """
     ended = [str(fold[f"{label}: status"]) for fold in folds]
     folds = [fold for fold in folds if f"{label}: mean" in fold]
     y, p, exact = of_rows(folds, "y"), answers(folds, label), answers(folds, EXACT)
-    logits, base = (of_rows(folds, f"{name}: logit") for name in (label, EXACT))
     first, second = of_rows(folds, f"{EXACT}: halves")
     wrong = (p > 0.5) != (y == 1.0)
-    excluded = held_out.wrong_and_sure(y, special.expit(logits))["wrong_sure"]
+    width, width_p = (
+        np.median(spread(folds, label, x) / spread(folds, EXACT, x)) for x in SCALES
+    )  # fmt: skip
     return {
         "rows": len(y),
         "folds": len(folds),
         "off": np.abs(p - exact).mean(),
         "off_draws": np.abs(of_rows(folds, f"{label}: mean") - exact).mean(),
         "floor": np.abs(first - second).mean() / 2.0,  # half: each is a mean of half of the draws
-        "width": np.median(logits.std(axis=0) / base.std(axis=0)),
-        "width_p": np.median(special.expit(logits).std(axis=0) / special.expit(base).std(axis=0)),
+        "width": width,
+        "width_p": width_p,
         "wrong": wrong.sum(),
         "sure": (wrong & (np.maximum(p, 1.0 - p) >= SURE)).sum(),
-        "excluded": excluded if len(logits) > 1 else np.nan,
+        "excluded": excluded(folds, label),
         "log_score": held_out.log_scores(y, p).mean(),
         "status": ", ".join(f"{ended.count(name)} {name}" for name in sorted(set(ended))),
     }

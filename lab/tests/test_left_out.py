@@ -59,6 +59,16 @@ def test_width_is_relative_to_exact_and_a_single_state_has_none():
         assert np.isnan(found["excluded"]) == (width == 0.0)
 
 
+def test_folds_may_differ_in_their_number_of_draws():
+    """Laplace has a single state where it finds no curvature: its rows there have no width."""
+    alone, spread = made(draws=P[:1]), made()
+    found = distances.measures([alone, spread, spread], "same prior")
+    assert found["rows"] == 9
+    assert found["width"] == found["width_p"] == 1.0, "the median of three 0 and six 1"
+    assert distances.measures([alone, alone, spread], "same prior")["width"] == 0.0
+    assert np.isnan(found["excluded"])
+
+
 def test_a_set_counts_only_with_all_its_folds(tmp_path, monkeypatch):
     one = left_out.SETS["fsklr/heart/independent"]
     monkeypatch.setattr(left_out, "KEPT", tmp_path)
