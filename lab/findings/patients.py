@@ -26,7 +26,10 @@ STORED = Path(__file__).with_name("patients.csv")
 FOLDS = Path(__file__).parents[1] / "paper_check" / "folds"
 SURE = 0.9
 """P of a class from which on a method is called sure of it."""
-KINDS = {"own": "at the paper's settings", "same": "under the exact one's prior"}
+KINDS = {
+    "own": "at the paper's settings,\nours where it has none",
+    "same": "under the prior\nof the exact posterior",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

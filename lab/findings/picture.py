@@ -22,28 +22,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE = Path(__file__).with_name("findings.png")
-WIDTH, HEIGHT = 11.5, 6.6  # inches
+WIDTH, HEIGHT = 11.5, 7.6  # inches
 _DARK, _LIGHT = "#004166", "#E69F00"
 """Of y = 1 and y = 0: a dark filled disc and a light open ring, which differ in grey too."""
-TITLE = "Rows left out of the fit: an algorithm against the exact posterior at one prior"
+TITLE = "P(y = 1) of rows left out of the fit: a paper's algorithm against an exact posterior"
 SUBTITLE = (
-    "A dot is a row. The diagonal is agreement, not truth; above, the algorithm has another prior"
+    "A dot is a row; on the diagonal both agree, which is not truth. Above, their priors differ, "
+    "and a gap may be due to either.\n"
+    "Below, both have the prior that is named. No paper uses ours: a gap there does not say that a "
+    "paper is wrong."
 )
 LABELS = {"own": left_out.OWN, "same": left_out.SAME}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A paper on a data set; `kept` is its set of `left_out`, or empty: then of `patients`."""
+    """A paper on a data set, of its own tables or not (`whose`).
+
+    `kept` is its set of `left_out`, or empty: then it is of `patients`.
+    """
 
     name: str
     data: str
     prior: str
     kept: str = ""
+    whose: str = ""
 
 
 COLUMNS = (
-    Column(name="PFCVM", data="sonar", prior="our sparse prior", kept="pfcvm/sonar/sparse"),
+    Column(
+        name="PFCVM", data="sonar", prior="our sparse prior", kept="pfcvm/sonar/sparse",
+        whose=" (not in its paper)",
+    ),
     Column(name="JCFO", data="colon", prior="JCFO's prior, gammas chosen"),
     Column(
         name="FS-SKLR", data="heart", prior="FS-SKLR's prior, (12) to (15)",
@@ -106,20 +116,22 @@ def _panel(axis: "Axes", column: Column, rows: pd.DataFrame, kind: str) -> None:
         )  # fmt: skip
     axis.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xticks=[0.0, 0.5, 1.0], yticks=[0.0, 0.5, 1.0])
     axis.set_aspect("equal")
-    title = f"{column.name} on {column.data}\n{said(rows, kind)}"
+    title = f"{column.name} on {column.data}{column.whose}\n{said(rows, kind)}"
     axis.set_title(title, fontsize=9.5, loc="left")
 
 
 def said(rows: pd.DataFrame, kind: str) -> str:
-    """Return what a panel's title says: how far off, and how many are wrong and sure."""
+    """Return what a panel's title says: how far apart both are, and how many are wrong and sure."""
     counts = [wrong_and_sure(rows, name).sum() for name in (kind, "exact")]
-    return f"off by {off(rows, kind):.2f}\nwrong and sure: {counts[0]} (exact: {counts[1]})"
+    return f"apart by {off(rows, kind):.2f} on average\nwrong and sure: {counts[0]} (exact: {counts[1]})"
 
 
 def alt(frames: dict[Column, pd.DataFrame]) -> str:
     """Return the picture in words."""
     parts = [
-        f"{column.name} on {column.data}, {where}: {said(rows, kind)}".replace("\n", " ")
+        f"{column.name} on {column.data}{column.whose}, {where}: {said(rows, kind)}".replace(
+            "\n", " "
+        )
         for column, rows in frames.items()
         for kind, where in KINDS.items()
     ]

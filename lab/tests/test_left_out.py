@@ -100,5 +100,8 @@ def test_the_picture_says_what_the_table_says():
             rows = picture.dots(column)
             for kind, label in picture.LABELS.items():
                 mine, exact = (table.loc[column.kept, name] for name in (label, left_out.EXACT))
-                said = f"off by {mine['off']:.2f}\nwrong and sure: {mine['sure']} (exact: "
-                assert picture.said(rows, kind) == f"{said}{exact['sure']})"
+                said = (
+                    f"apart by {mine['off']:.2f} on average\n"
+                    f"wrong and sure: {mine['sure']} (exact: {exact['sure']})"
+                )
+                assert picture.said(rows, kind) == said
