@@ -1,7 +1,6 @@
 """What is refused at the front door, and in which words: each call with its one error.
 
-The answers are in `snapshots/refusals.txt` and `snapshots/refusals-command.txt`; conftest.py says
-how they are written anew.
+The answers are in `snapshots/refusals*.txt`; conftest.py says how they are written anew.
 """
 
 import dataclasses
@@ -20,6 +19,7 @@ from ardvark.inference.choosing.penalised import penalised
 from ardvark.inference.comparison import study
 from ardvark.inference.target.sampling import Sampling
 from ardvark.sklearn import SparseBayesClassifier
+from tests.data.test_dataset import small
 from tests.made import arrays_of, made_fit, problem_of, split
 
 G = np.random.default_rng(5)
@@ -143,6 +143,135 @@ classifier(model="fs_skr").predict_proba
 """
 """Python, a call a line."""
 
+PROBLEMS = """
+av.problem("rfvm", 3.0)
+av.problem("rfvm", "digits83")
+av.problem("rfvm", FRAME.assign(dose=np.nan), Y)
+av.problem("rfvm", X, Y[:-1])
+av.problem("rfvm", X, Y, bias_sd="1")
+av.problem("rfvm", X, Y, sample_shape=0)
+av.problem("rfvm", X, Y, feature_rate=-1.0)
+av.problem("rfvm", X, Y, noise_rate=np.inf)
+av.problem("rfvm", X, Y, noise_shape=np.nan)
+av.problem("rfvm", X, Y, kernel="rbf")
+av.problem("rfvm", X, Y, kernel="cosine")
+av.problem("rfvm", X, Y, feature_rate=1e308)
+av.problem("rfvm", X, Y, latent_noise="some")
+av.problem("rfvm", X, Y, basis=[0, 24])
+av.problem("rfvm", X, Y, basis=[0.5])
+av.problem("rfvm", X, Y, basis=[])
+av.problem("rfvm", X, Y, basis=[1, 1])
+av.problem("rfvm", X, Y, basis="some")
+av.problem("rfvm", X, Y, basis=np.ones((2, 4)))
+av.problem("rfvm", X, Y, basis=np.full((2, 3), np.nan))
+av.problem("rfvm", X, Y, basis_labels=np.ones(24))
+av.problem("rvm", X, Y, basis_labels=np.ones(24))
+av.problem("pfcvm", X, Y, basis=X[:3] + 1.0)
+av.problem("pfcvm", X, Y, basis_labels=np.zeros(24))
+av.problem("rfvm", LABELLED, "state", always=["agee"])
+av.problem("rfvm", LABELLED, "state", always=["state"])
+av.problem("rfvm", LABELLED, "state", always=["age", "dose", "size"])
+av.problem("rfvm", LABELLED, "state", always=3)
+av.problem("rfvm", LABELLED, "state", covariate_sd=1.0)
+av.problem("rfvm", LABELLED.assign(site=np.resize(["u", "v"], 24)), "state", always=["age"])
+av.problem("rfvm", LABELLED.assign(age=np.nan), "state", always=["age"])
+av.problem("rfvm", X, Y, always=["x1"])
+av.problem("pfcvm", X, Y, feature_shape=-1.0)
+av.problem("rvm", X, Y, sample_rate=0)
+av.problem("pfcvm", X, Y, kernel="polynomial", degree=0)
+av.problem("rvm", X, Y, kernel="polynomial", degree=1.5)
+av.problem("pfcvm", X, Y, kernel="polynomial", degree=3, feature_shape=2.0)
+av.problem("pcvm", X, Y, feature_scale=-0.1)
+av.problem("pcvm", X, Y, feature_scale=[0.1, -0.2, 0.0])
+av.problem("rvm", X, Y, feature_scale=0.0)
+av.problem("pcvm", X, Y, feature_scale=np.zeros(3))
+av.problem("pcvm", X, Y, feature_scale=np.ones((2, 2)))
+av.problem("rvm", X, Y, feature_scale=[0.1, 0.2])
+av.problem("pfcvm", WIDE, active_features=200)
+av.problem("pfcvm", WIDE, active_features=0)
+av.problem("pfcvm", WIDE, active_features="some")
+av.problem("pfcvm", WIDE, active_samples=40.0)
+av.problem("pfcvm", WIDE, slab=-1.0)
+av.problem("pfcvm", WIDE, slab=1e9)
+av.problem("pfcvm", WIDE, slab=np.inf)
+av.problem("pfcvm", WIDE, feature_slab=0.0)
+av.problem("pfcvm", WIDE, active_features=5, feature_rate=0.1)
+av.problem("pfcvm", WIDE, active_features=5, feature_shape=0.5)
+av.problem("pfcvm", WIDE, active_samples=5, sample_rate=0.1)
+av.problem("pfcvm", WIDE, active_samples=5, sample_shape=0.5)
+av.problem("pfcvm", WIDE, kernel="rbf", active_features=150)
+av.problem("pfcvm", WIDE, active_features="all", slab=5000.0)
+av.problem("jcfo", X, Y, gamma2=0)
+av.problem("jcfo", X, Y, degree=-1)
+av.problem("jcfo", X, Y, degree=2.0)
+av.problem("jcfo", X, Y, degree=True)
+av.problem("jcfo", X, Y, degree="2")
+av.problem("jcfo", X, Y, degree=None)
+av.problem("sparse_probit", X, Y, parametrization="latent")
+av.problem("sparse_probit", X, Y, gamma2=1.0)
+av.problem("fsklr", X, Y, mask_prior="printed", mask_probability="explicit")
+av.problem("fsklr", WIDE[0].repeat(3, axis=1), WIDE[1], mask_probability="explicit")
+av.problem("fsklr", X, Y, kernel="polynomial")
+av.problem("sklr", X, Y, a_zeta=1.0)
+av.problem("horseshoe", X, Y, active_features=1.0, global_scale=0.1)
+av.problem("horseshoe", X, Y, active_features=3.0)
+av.fit(X, "nuts")
+av.fit(problem, "nuts", keep="some")
+av.fit(problem, "nuts", target_accept=1.5)
+av.fit(problem.with_hypers(latent_noise="none"), "paper")
+small(X=np.full((4, 3), np.nan))
+small(X=np.where(np.arange(12).reshape(4, 3) == 7, np.inf, 0.0))
+small(X=np.zeros(4))
+small(X=np.zeros((4, 0)), feature_names=[])
+small(X=np.zeros((1, 3)), y=[1], sample_names=["p"])
+small(X=[["u"] * 3] * 4)
+small(y=[0, 1, 0])
+small(y=[1, 1, 1, 1])
+small(y=[0, 1, 2, 1])
+small(y=[1, 2, 1, 2])
+small(y=["0", "1", "0", "1"])
+small(feature_names=["a", "b", "a"])
+small(feature_names=["a", "b"])
+small(sample_names=["p", "q", "q", "s"])
+small(sample_names=["p"])
+small(class_names=("no", "no"))
+arrays(pd.DataFrame({"a": [1.0, np.nan]}, index=["u", "v"]), [0, 1])
+arrays(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), [0, 1])
+arrays(pd.DataFrame([[1.0, 2.0]] * 2, columns=["a", "a"]), [0, 1])
+arrays(pd.DataFrame([[1, 2, 3]] * 2, columns=["a", "y", "y"]), "y")
+arrays(np.eye(2), ["a", None])
+arrays(np.eye(3), ["a", "b", "c"])
+arrays(np.eye(2), ["a", "a"])
+arrays(np.eye(2), [["a"], ["b"]])
+arrays(np.eye(2), ["a"])
+arrays([[1.0]], [0])
+arrays(np.eye(4), ["a", "a", "a", "b"]).split()
+small().take([])
+small().take([0, 4])
+small().take([-5, 1])
+small().take([0, 1, 1])
+small().take([0, -4])
+small().take([True, False])
+small().take([0.0, 1.0])
+small().take([[0, 1]])
+small().split(test=0)
+small().split(test=1.0)
+small().split(test=-0.1)
+small().split(test=10)
+small().split(test=float("nan"))
+small().split(test="half")
+small().split(test=True)
+av.table(LABELLED, "state", encode="one-hot")
+av.table(LABELLED, "state", impute="zero")
+av.table(LABELLED, "state", classes="uv")
+av.table(LABELLED, "state", classes=["ill", "ill "])
+av.table(LABELLED.assign(site="A"), "state", row_names="site")
+av.table(LABELLED, "state", row_names="agee")
+av.table(LABELLED, "state", drop=3)
+av.table(np.ones((3, 2)), "y")
+"""
+"""The same of problems, hyperparameters and tables."""
+
 COMMANDS = """
 compare rfmv digits38
 compare rfvm digits83
@@ -220,25 +349,28 @@ def names():
         "classifier": lambda **own: SparseBayesClassifier(
             **{"model": "pfcvm", "method": "paper"} | own
         ),
-        "LARGE": sparse.csr_array((10_000, 20_000)), "X": X, "Y": Y, "FRAME": FRAME,
-        "LABELLED": LABELLED,
+        "WIDE": (G.normal(size=(40, 200)), np.arange(40) % 2), "small": small,
+        "arrays": av.Dataset.from_arrays, "LARGE": sparse.csr_array((10_000, 20_000)),
+        "X": X, "Y": Y, "FRAME": FRAME, "LABELLED": LABELLED,
     }  # fmt: skip
     modules = {"av": av, "np": np, "pd": pd, "xr": xr, "study": study, "Sampling": Sampling}
     return given | modules | {"candidates": candidates, "penalised": penalised}
 
 
-def test_every_refusal_in_words(snapshot, names, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "calls"), [("refusals", CALLS), ("refusals-problem", PROBLEMS)])
+def test_every_refusal_in_words(name, calls, snapshot, names, tmp_path, monkeypatch):
     """One error each, of a kind that a user catches, before anything is computed or written."""
     monkeypatch.chdir(tmp_path)
     lines = []
-    for call in CALLS.strip().splitlines():
+    for call in calls.strip().splitlines():
         with pytest.raises((av.InputError, TypeError, AttributeError)) as raised:
             eval(call, names)
         error = raised.value.__cause__ if "predict_proba" in call else raised.value
         assert isinstance(error, av.InputError) or "option" in str(error) or "predict" in call, call
         lines += [f"> {call}", f"{type(error).__name__}: {error}"]
     assert not list(tmp_path.iterdir())
-    snapshot("refusals", re.sub(r"\b[0-9a-f]{16}\b", "FINGERPRINT", "\n".join(lines)))
+    said = re.sub(r"\b[0-9a-f]{16}\b", "FINGERPRINT", "\n".join(lines))
+    snapshot(name, re.sub(r"because the result would overflow \(.*\)", "OVERFLOW", said))
 
 
 def test_every_refusal_of_a_command(snapshot, command, tmp_path):

@@ -5,9 +5,8 @@ RFVM's is `test_rfvm_posterior.py`; FS-SKLR's two forms are compared by quadratu
 effective draws) and the limit is near 7 errors of two means: a shift of half an sd in any component
 would be caught, and of 0.2 sd in most, whose effective size is several thousand.
 
-The default run has PFCVM with its default kernel; JCFO's forms meet there in
-`samplers/gibbs/test_posteriors.py`, whose sampler has the latent one. The slow run has every
-combination.
+The default run integrates the precisions out by quadrature instead (`test_marginal_forms.py` in
+`tests/models`), and holds every form's density against the paper's; so all of this is slow.
 """
 
 import numpy as np
@@ -24,8 +23,9 @@ from tests.support import seed
 N, D = 12, 3
 ESS_FLOOR = 400
 
-QUICK = [("pfcvm", "linear", 1)]
-SLOW = [
+pytestmark = pytest.mark.slow
+CASES = [
+    ("pfcvm", "linear", 1),
     ("jcfo", "polynomial", 1),
     ("pfcvm", "polynomial", 2),
     ("pfcvm", "rbf", 1),
@@ -39,8 +39,6 @@ SLOW = [
     ("sparse_probit", "", 1),
     ("horseshoe", "", 1),
 ]
-CASES = [pytest.param(c, id=f"{c[0]}-{c[1]}-{c[2]}") for c in QUICK]
-CASES += [pytest.param(c, id=f"{c[0]}-{c[1]}-{c[2]}", marks=pytest.mark.slow) for c in SLOW]
 
 # what a wrong density would be, as other values of the model's data: {model: change}
 WRONG = {
@@ -74,7 +72,7 @@ def bounded(parts, scales):
     return np.concatenate([np.arctan(v / scales[k]) for k, v in parts.items()], axis=-1)
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=CASES, ids=lambda c: "-".join(map(str, c)))
 def case(request):
     """The Means of every form of one model, and of a wrong density: forms, {form: Mean}."""
     name, kernel, degree = request.param

@@ -291,16 +291,7 @@ def test_defaults_follow_the_sizes(mask_prior):
     assert (small.a_z, small.delta) == (5.0, 1.0 / 12.0)
 
 
-def test_settings_that_do_not_combine():
-    with pytest.raises(InputError, match="has no probability to keep"):
-        make(mask_prior="printed", mask_probability="explicit")
-    with pytest.raises(InputError, match=r"feature_mask_probability .* underflow to 0"):
-        make(D=500, mask_probability="explicit")
-    with pytest.raises(TypeError, match="a_zeta"):
-        make("sklr", a_zeta=1.0)
-    with pytest.raises(InputError, match="kernel must be one of"):
-        make(kernel="polynomial")
-    # and the contract test's list of forms leaves the refused combination out
+def test_the_list_of_forms_leaves_out_what_does_not_combine():
     assert all(SPECS["fsklr"].Hypers(**choice) for choice in SPECS["fsklr"].choices())
 
 

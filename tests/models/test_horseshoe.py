@@ -5,7 +5,6 @@ import pytest
 from scipy import integrate, stats
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from ardvark.models.horseshoe import Hypers, weight_sd
 from tests.models.forms import make
 from tests.support import ALARM, rng
@@ -59,14 +58,6 @@ def test_a_large_weight_has_the_students_t_of_the_slab():
     draws = rng(3)
     z = [float(problem.simulate(draws)["beta"][0]) for _ in range(1000)]
     assert stats.kstest(z, stats.t(3.0, scale=1.5).cdf).pvalue > ALARM
-
-
-def test_what_contradicts_itself_is_refused():
-    data = (rng(0).normal(size=(8, 3)), np.arange(8) % 2)
-    with pytest.raises(InputError, match="give active_features or global_scale, not both"):
-        av.problem("horseshoe", data, active_features=1.0, global_scale=0.1)
-    with pytest.raises(InputError, match="between 0 and the number of features, got 3 of 3"):
-        av.problem("horseshoe", data, active_features=3.0)
 
 
 def test_only_the_scale_defines_the_posterior():

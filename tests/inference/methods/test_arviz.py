@@ -118,6 +118,36 @@ def test_arviz_draws_or_refuses(name, trees):
     check(name, *PLOTS[name], trees)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_forest_shows_every_fit(trees):
+    several = {kind: trees[kind] for kind in ("mcmc", "approximation")}
+    drawn = az.plot_forest(several, var_names=["bias"], combined=True)
+    assert drawn.viz["twig"]["model"].values.tolist() == list(several)
+    for kind, tree in several.items():
+        middle = drawn.viz["point_estimate"]["bias"].sel(model=kind).item().get_offsets()[0, 0]
+        assert middle == pytest.approx(tree["posterior"]["bias"].median().item(), abs=0.3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_of_arviz_are_those_of_the_draws(trees):
+    table = az.summary(trees["mcmc"], var_names=["eta"], round_to="none")
+    eta = trees["mcmc"]["posterior"]["eta"]
+    assert table.index[6] == "eta[6]"
+    assert table["mean"].iloc[6] == pytest.approx(eta.sel(obs=6).mean().item())
+
+
+def test_rows_without_names_are_numbered_by_integers(trees):
+    eta = trees["mcmc"]["posterior"]["eta"]
+    np.testing.assert_array_equal(eta.sel(obs=6), eta.isel(obs=6))
+    problem = make("rfvm", N=12)
+    few = av.problem("rfvm", problem.data.take([3, 7, 6, 1]))
+    assert few.coords["obs"] == (3, 7, 6, 1)
+    assert av.predict(problem, trees["mcmc"], problem.data.X[:3]).sel(obs=2).shape == (4, DRAWS)
+    names = [f"patient {k}" for k in range(12)]
+    named = av.Dataset.from_arrays(problem.data.X, problem.data.y, sample_names=names)
+    assert av.problem("rfvm", named).coords["obs"] == tuple(names)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PLOTS)

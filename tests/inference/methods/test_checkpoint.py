@@ -34,7 +34,7 @@ def killed(monkeypatch, at):
     monkeypatch.setattr(driver, "lacking", dies)
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "nuts"])
+@pytest.mark.parametrize("sampler", ["gibbs", pytest.param("nuts", marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on(sampler, problem, tmp_path, monkeypatch):
     path, asked = tmp_path / "fit.checkpoint", {**ASKED, "sampler": sampler}
     with monkeypatch.context() as patch:

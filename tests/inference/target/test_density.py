@@ -25,7 +25,7 @@ ZOO = {
     "pfcvm rbf": ("pfcvm", {"kernel": "rbf", "parametrization": "hierarchical"}),
     "jcfo": ("jcfo", {}),
 }
-LONG = ("pfcvm rbf", "jcfo")
+LONG = ("pfcvm", "pfcvm rbf", "jcfo")
 each_model = pytest.mark.parametrize(
     "case", [pytest.param(k, marks=[pytest.mark.slow] if k in LONG else []) for k in ZOO]
 )

@@ -47,9 +47,9 @@ def test_lambda_is_half_the_mean_of_a_polya_gamma():
 
 @pytest.mark.parametrize("xi", [1e-3, 1.0, 50.0])
 def test_logistic_elbo_never_falls_and_is_a_bound(xi):
-    for number in range(4):
-        K, y, rho = kernel_matrix(12, 1 + number % 2, number)
-        for start in (rho, 40 * rho, 1e-9 * rho):
+    for number in range(2):
+        K, y, rho = kernel_matrix(12, 1 + number, number)
+        for start in (40 * rho, 1e-9 * rho):
             q = logistic(K, y, xi, start, 2000, 1e-12)
             assert q.converged
             assert np.diff(q.elbo).min() > -1e-10

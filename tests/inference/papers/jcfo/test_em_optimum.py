@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from tests.inference.papers.jcfo.problems import (
     RATES,
     arrays,
@@ -146,32 +144,3 @@ def test_printed_rates_at_gamma_are_ours_at_its_square(model):
         right = run_fit(made(25, 6, model=model, **given), starts=1)
         assert right.attrs["kkt_nonzero"] < 1e-2
         assert right.attrs["log_posterior"] > printed.attrs["log_posterior"]
-
-
-# --- gamma1 and the intercept ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("printed", [False, True])
-def test_without_slopes_gamma1_decides_on_the_intercept(printed):
-    """beta_0 = 0 while gamma1 is above (2/pi) (N_1 - N_0)^2: 206 for colon's 22 and 40.
-
-    Below, Phi(beta_0) misses the base rate: the slope of the log-likelihood is the prior's rate.
-    """
-    y = np.r_[np.zeros(40), np.ones(22)]
-    slope = jcfo_em_steps.score(y, np.zeros(62)).sum()
-    assert slope**2 == pytest.approx(2.0 / np.pi * 18.0**2, rel=1e-12)
-    assert slope**2 == pytest.approx(206.3, abs=0.05)
-    X = np.random.default_rng(0).permuted(np.tile([[-1e-9], [1e-9]], (31, 1)), axis=0)
-    power = 1.0 if printed else 0.5
-    for rate in (0.5 * abs(slope), 2.0 * abs(slope)):
-        gamma1 = rate ** (1.0 / power)
-        problem = fixed("sparse_probit", (X, y.astype(int)), standardize=False, gamma1=gamma1)
-        tree = run_fit(problem, printed_rates=printed)
-        bias = tree["posterior"]["bias"].item()
-        if rate > abs(slope):
-            assert bias == 0.0
-        else:
-            assert bias < 0.0
-            left = jcfo_em_steps.score(y, np.full(62, bias)).sum()
-            assert left == pytest.approx(-rate, rel=1e-3)
-            assert stats.norm.cdf(bias) > 22 / 62  # nearer to 1/2 than the base rate

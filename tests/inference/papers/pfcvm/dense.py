@@ -1,7 +1,6 @@
 """PFCVM's objective in a dense form of its own, and engines and fits to hold against it."""
 
 import numpy as np
-import pytest
 from scipy import special
 
 import ardvark as av
@@ -12,7 +11,6 @@ from tests.support import rng, seed
 
 KERNELS = [("linear", 1), ("rbf", 1), ("polynomial", 2), ("polynomial", 3)]
 
-every_kernel = pytest.mark.parametrize(("kernel", "degree"), KERNELS)
 
 LP, EM = pfcvm_lp.Options, pfcvm_em.Options
 

@@ -166,17 +166,3 @@ def test_an_rbf_kernel_never_grows_where_the_data_want_it_to(update):
     assert (e.feature.u >= 0.0).all()
     assert e.kernel(e.feature.u).max() <= 1.0
     assert run.kkt < 1e-4  # of a posterior sd, as at the other maxima of Q above
-
-
-def test_the_bound_is_a_constrained_maximum():
-    """With theta >= 0 enforced the state satisfies the Karush-Kuhn-Tucker conditions."""
-    e = anywhere(make(N=40, D=6, number=2, kernel="rbf"), low=0.02)
-    e.bounded = True
-    e.feature.p = np.full(6, 1e-3)
-    e.feature.lam = np.full(6, 0.05)  # hardly any push off 0
-    e.climb(500, 1e-12)
-    g, u = e.gradients()[1], e.feature.u
-    assert (u >= 0.0).all()
-    assert (u == 0.0).any()
-    assert (g[u == 0.0] <= 1e-8).all()
-    assert np.abs(g[u > 0.0]).max() < 1e-4

@@ -96,7 +96,7 @@ def settle(q):
 
 CASES = [
     {"given": WIDE},
-    {"given": SLAB},
+    {"given": SLAB, "N": 7, "D": 12, "B": 7},
     {"given": SLAB, "v_factor": "folded"},
     {"given": WIDE, "v_factor": "folded", "v_update": "simultaneous"},
     {"given": WIDE, "v_update": "simultaneous", "N": 7, "D": 12, "B": 7},
