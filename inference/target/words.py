@@ -115,6 +115,7 @@ REMEDIES = {
     "fit": "ardvark.fit({arguments})",
     "resume": "ardvark.resume({fitted}, fit)",
     "rerun": "run it again with {arguments}",
+    "rewrite": "another form of the model, such as the non-centred one",
     "same command": "run the same command with {flags}",
     "use": "use {method}",
 }

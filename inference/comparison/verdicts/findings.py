@@ -215,8 +215,7 @@ def _trajectories(tree: xr.DataTree, beside: bool) -> list[Finding]:
     count, total = diagnostics.divergences(tree), diagnostics.transitions(tree)
     for reason in convergence.missed(tree, VERDICT):
         if reason.code == "energy":
-            remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
-            findings += [Finding(reason, "rough", TAILS, remedy)]
+            findings += [Finding(reason, "rough", TAILS, remedies.reach(tree))]
             continue
         bad = count > DIVERGENT_BAD * total
         remedy = remedies.raise_target(tree, beside)

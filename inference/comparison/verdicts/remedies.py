@@ -13,9 +13,10 @@ from typing import Any, Literal
 import xarray as xr
 
 from ...fits.convergence import VERDICT
+from ...fits.datatree import is_bare
 from ...methods.registry import BACKENDS
 
-Action = Literal["fit", "resume", "rerun", "use the reference", "fit its problem"]
+Action = Literal["fit", "resume", "rerun", "rewrite", "use the reference", "fit its problem"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Remedy:
     ----------
     action : str
         "fit" by `method` with other arguments; "resume" the fit, with other options; "rerun" it,
-        where nothing is known of its method; "use the reference", or "fit its problem".
+        where nothing is known of its method; "rewrite" the model, "use the reference", or "fit
+        its problem".
     method : str
         In `BACKENDS`.
     changes : dict
@@ -41,6 +43,8 @@ class Remedy:
 EXACT = Remedy("fit", "exact")
 """The method that picks an exact sampler, and runs it until it has converged."""
 REFERENCE = Remedy("use the reference")
+REWRITE = Remedy("rewrite")
+"""What helps where steps of `exact`, which chooses their size, fail in a model of one's own."""
 LONGER = 4
 """The factor by which what ended a run grows."""
 _SHORTER = 0.1
@@ -141,8 +145,17 @@ def raise_target(tree: xr.DataTree, beside: bool) -> Remedy:
     target = float(taken or 0.8)
     higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
     if tree.attrs.get("method") in BACKENDS and not has_option(tree, "target_accept"):
-        return mix(tree, beside)
+        return _reach(tree, mix(tree, beside))
     return run(tree, target_accept=higher)
+
+
+def reach(tree: xr.DataTree) -> Remedy:
+    """Return what to do about slowly explored tails."""
+    return _reach(tree, raise_draws(tree, VERDICT.bulk / LONGER))
+
+
+def _reach(tree: xr.DataTree, otherwise: Remedy) -> Remedy:
+    return REWRITE if is_bare(tree) and _is_exact(tree) else otherwise
 
 
 def deepen(tree: xr.DataTree, limit: int) -> Remedy | None:

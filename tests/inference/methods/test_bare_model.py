@@ -153,6 +153,17 @@ def test_what_speaks_against_its_intervals_speaks_against_it():
     assert found.remedies[0].startswith('ardvark.fit(model, "nuts", draws=')
 
 
+def test_steps_that_fail_ask_for_another_form_of_the_model():
+    # the neck of a funnel; `exact` chooses its steps, and more of them would fail as well
+    with pm.Model() as funnel:
+        log_scale = pm.Normal("log_scale", 0.0, 3.0)
+        pm.Normal("x", 0.0, pm.math.exp(log_scale / 2), shape=9)
+    fit = av.fit(funnel, "exact", limit=500, random_seed=seed(1), progressbar=False)
+    (found,) = av.compare({"exact": fit}).verdict.values()
+    assert found.level != "converged"
+    assert "another form of the model, such as the non-centred one" in found.remedies
+
+
 def test_named_variables_may_be_chosen(fits):
     chosen = av.compare(fits, quantities=["total"])
     assert {*chosen.distances["quantity"]} == {"scalar"}
