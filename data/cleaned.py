@@ -117,19 +117,29 @@ class Table(Dataset):
         usual = dataclasses.replace(self.reading, sep=sep, sheet=None, on=None)
         if isinstance(rows, pd.DataFrame):
             usual = dataclasses.replace(usual, transpose=False)
-        frame = opened(rows, dataclasses.replace(usual, **reading))
-        frame = self.cleaning.features(distinct_names(frame)[0], self.marks)
+        how = dataclasses.replace(usual, **reading)
+        frame, _ = distinct_names(opened(rows, how))
+        cleaning, samples = self.cleaning, self.reading.on
+        if cleaning.row_names not in frame and samples in frame:  # the labels' file named the rows
+            cleaning = dataclasses.replace(cleaning, row_names=samples)
+        frame = cleaning.features(frame, self.marks)
         columns = list(self.encoder.feature_names_in_)
         if names is not None:
             columns = [name for name in columns if name in self.encoder.sources(names)]
         lacking = [name for name in columns if name not in frame]
         if lacking:
             what = "" if names is None else " that are needed"
+            turn = (
+                "They were transposed, as the training table was; if a row of them is a sample, "
+                "ask for that not to be done (transpose=False, --no-transpose)"
+                if how.transpose
+                else "If they have a row for each feature, transpose them (transpose=True, "
+                "--transpose)"
+            )
             raise InputError(
                 f"the new rows lack {len(lacking)} of {len(columns)} columns{what}: "
                 f"{listed(lacking)}. They need every column that the training table had, but for "
-                "the labels and the columns that were left out. If the file has a row for each "
-                "feature, transpose it."
+                f"the labels and the columns that were left out. {turn}."
             )
         extra = frame.columns.difference([*self.encoder.feature_names_in_, self.cleaning.target])
         if len(extra):

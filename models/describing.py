@@ -31,7 +31,7 @@ class Described(NamedTuple):
         data, names, spec = self.data, self.data.class_names, self.spec
         lines = [
             f"{spec.title} ({spec.name}) on {data.name}",
-            f"  {data.N} samples x {self.D} features, {self._basis}; y = 1 is "
+            f"  {data.N} samples x {self.D} features{self._basis}; y = 1 is "
             f"{names[1]!r} ({data.counts[1]}), y = 0 is {names[0]!r} ({data.counts[0]})",
             *([f"  always in the model: {', '.join(self.always)}"] if self.always else []),
             "  hyperparameters (paper's value):",
@@ -50,14 +50,20 @@ class Described(NamedTuple):
             ("samples", data.N, f"{names[1]} ({data.counts[1]}), {names[0]} ({data.counts[0]})"),
             ("features", self.D, ""),
             *([("always in the model", len(always), ", ".join(always))] if always else []),
-            ("basis centres", self.B, ""),
+            *([("basis centres", self.B, "")] if self._has_basis else []),
             *((name, value, f"paper: {paper}") for name, value, paper, _ in self._values()),
         ]
         return table(f"{self.spec.title} on {data.name}", rows, notes=data.remarks)
 
     @property
+    def _has_basis(self) -> bool:
+        return "kernel" in self.hypers
+
+    @property
     def _basis(self) -> str:
-        return given_centres(self.data.N, self.B) or f"{self.B} basis centres"
+        if not self._has_basis:
+            return ""
+        return ", " + (given_centres(self.data.N, self.B) or f"{self.B} basis centres")
 
     def _values(self) -> list[tuple[str, str, str, str]]:
         """Return (name, value, the paper's value, why they differ) of each hyperparameter."""

@@ -308,6 +308,7 @@ compare rfvm own.csv --target state --encode onehot --always smoking
 predict nowhere new.csv
 panel broken
 compare rfvm digits38 --methods paper --out broken
+methods --for rfvm own.csv --target status --always sex
 panel lacking
 choose own.csv --target state
 choose own.csv --target state --encode onehot --candidates l2

@@ -9,6 +9,7 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.inference import effects
+from ardvark.inference.fits.covariates import ODDS
 from ardvark.inference.fits.datatree import write_files
 from ardvark.inference.fits.effects import group_table
 from ardvark.inference.methods.prediction import classes, predicted_draws
@@ -51,6 +52,7 @@ def tables(
             90 % interval, the odds ratio, and the probabilities of its sign and of its size
             (`ardvark.effects`). `unit` and `towards` say what it is, and `threshold` which size.
             Covariates (columns that are always in the model) follow, with their odds ratios.
+            `odds_per` says whether these are for one sd of the column or for one unit.
         groups : one row per group of correlated features and method: the members, and the
             probability that at least one has an effect. Left out where no fit has groups.
     """
@@ -119,6 +121,8 @@ def _effects(method: str, tree: xr.DataTree, what: str) -> pd.DataFrame:
     if not len(found):
         return found
     about = {name: found.attrs[name] for name in ("unit", "towards", "threshold")}
+    if ODDS[0] in found:
+        about["odds_per"] = "unit" if what == "covariate" else "sd"
     table = found.reset_index(names="name").assign(**about)
     table.insert(0, "kind", what)
     table.insert(2, "method", method)

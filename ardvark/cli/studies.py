@@ -244,8 +244,8 @@ def dataset_of(
     """Return a data set by its name, or a table from a file.
 
     The error for a table that must be cleaned prints the command that does: the one that was typed,
-    if it is this `command`. A column of `always` that is not in the table is said first, for the
-    command would end at it.
+    if it is this `command` or asks about it. A column of `always` that is not in the table is said
+    first, for the command would end at it.
     """
     import ardvark as av
     from ardvark.data.faults import TableError
@@ -261,7 +261,9 @@ def dataset_of(
     try:
         return av.table(source, **given)
     except TableError as error:
-        typed = sys.argv[1:] if sys.argv[1:2] == command[:1] else command
+        # `methods --for` takes the options of `compare`
+        asked = sys.argv[1:2] in (command[:1], ["methods"])
+        typed = sys.argv[1:] if asked else command
         for name in (n for n in always if "=" not in n):  # sex=male is there once it is encoded
             named("column", name, error.columns)
         wanted = error.mended.declared() if error.mended else {}

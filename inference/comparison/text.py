@@ -240,13 +240,14 @@ def _predicts(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]
 
 
 def _always(tree: xr.DataTree) -> list[str]:
-    """Return the effects of the columns that are always in the model."""
+    """Return the effects of the columns that are always in the model, the largest per sd first."""
     table = covariate_effects(tree)
     if table.empty:
         return []
     odds = ODDS[0] in table
     what = "odds ratios for one unit" if odds else "effects per sd"
     told = [f"always in, with {what}{towards(effects(tree))}:"]
+    table = table.sort_values("effect", key=np.abs, ascending=False, kind="stable")
     for name, row in table.iloc[:_COVARIATES].iterrows():
         value, low, high = row[list(ODDS) if odds else ["effect", "low", "high"]]
         said = f"{value:.3g} ({low:.3g} to {high:.3g})" if value == value else "does not vary"
@@ -261,7 +262,7 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
     if table.empty:
         return []
     known = table["effect"].notna().any()
-    title = f"{first}: effects per sd{towards(table)}, in {table.attrs['unit']}"
+    title = f"{first}: mean effects per sd{towards(table)}, in {table.attrs['unit']}"
     shown = printed(leading(table, _FEATURES))
     room = WIDTH - 2 - len(shown.to_string(index=False).partition("\n")[0])
     shown.index = pd.Index([_cut(str(name), room) for name in shown.index])

@@ -24,8 +24,8 @@ _CHUNK = 2.0e7  # numbers held at once
 def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
     """Return P(y = 1) at new inputs.
 
-    A column that does not vary in the training rows contributes nothing. A warning (of the logger
-    "ardvark") names those in which a new row has another value, and the rows.
+    Warnings (of the logger "ardvark") name what the training rows do not tell: columns that do not
+    vary there, which contribute nothing, and new rows that lie outside them (`far_rows`).
 
     Parameters
     ----------
@@ -99,10 +99,20 @@ def predicted_draws(problem: Problem, tree: xr.DataTree, X_new: Rows) -> np.ndar
 
 
 def warn_of_new_values(data: Dataset, X: Any, names: Sequence[str] | None = None) -> None:
-    """Warn of new rows X (M, D) that differ in a column that does not vary in the training rows.
+    """Warn of new rows X (M, D) that the training rows say little about.
 
-    X may be a sparse matrix. Rows without names have their numbers, from 0.
+    They lie outside them, or differ in a column that does not vary there. X may be a sparse matrix.
+    Rows without names have their numbers, from 0.
     """
+    far = far_rows(data.X, X)
+    if far.any():
+        rows = np.flatnonzero(far) if names is None else np.asarray(names)[far]
+        logger.warning(
+            "%d of %d rows are not like the training rows, so their predictions are extrapolations:"
+            " row %s. %s outside the training rows' range",
+            far.sum(), len(far), listed(rows.tolist()),
+            "More than a tenth of their columns are" if data.D >= MANY else "A column is far",
+        )  # fmt: skip
     still = np.flatnonzero(data.constant)
     values = X[:, still]
     new = differ(values.toarray() if hasattr(values, "toarray") else values, data.X[0, still])
@@ -119,6 +129,30 @@ def warn_of_new_values(data: Dataset, X: Any, names: Sequence[str] | None = None
         "therefore contribute nothing: %s",
         *(new.any(axis=1).sum(), len(new), len(told), listed(told)),
     )
+
+
+MANY = 20
+"""Columns from which on the share of them says whether a row is far, and no single one does."""
+
+
+def far_rows(training: np.ndarray, X: Any) -> np.ndarray:
+    """Return which rows of X (M, D) lie outside the range of the training rows (N, D).
+
+    Of many columns more than a tenth are outside. Of fewer than `MANY` one is, by more than the
+    width of its range: in many columns with long tails that happens to most rows.
+    """
+    low, high = training.min(axis=0), training.max(axis=0)
+    D = len(low)
+    reach = 0.0 if D >= MANY else high - low
+    found = np.zeros(X.shape[0], dtype=bool)
+    step = max(1, int(_CHUNK / D))
+    for at in range(0, len(found), step):
+        rows = X[at : at + step]
+        rows = rows.toarray() if hasattr(rows, "toarray") else rows
+        outside = ((rows < low - reach) | (rows > high + reach)) & (low < high)
+        share = outside.mean(axis=1)
+        found[at : at + step] = share > 0.1 if D >= MANY else share > 0.0
+    return found
 
 
 def log_probabilities(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:

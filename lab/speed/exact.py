@@ -29,8 +29,8 @@ CASES = [
     *(Case(m, d, "exact") for d in ("digits38", "sonar") for m in MASKED),
     *(Case(m, "sonar", "exact") for m in ("jcfo", "pcvm", "rvm", "fsklr", "sklr", "fs_skr")),
     Case("jcfo", "colon", "exact", LINEAR),
-    *(Case("sparse_probit", data, "exact") for data in ("sonar", "colon")),
-    Case("horseshoe", "golub", "exact"),
+    *(Case("sparse_probit", data, "exact") for data in ("sonar", "colon", "10000x30")),
+    *(Case("horseshoe", data, "exact") for data in ("golub", "2000x30", "10000x30")),
     *(Case(m, d, "exact") for d in ("100x10000", "100x100000") for m in MASKED),
 ]
 COLUMNS = [

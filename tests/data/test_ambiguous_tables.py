@@ -284,6 +284,13 @@ def test_features_in_rows_and_labels_apart(file):
     refused(path, "labels needs on", transpose=True, labels=other)
     new = data.clean(path, labels=other, on="sample")  # transposed, as the training table was
     np.testing.assert_array_equal(new, data.X)
+    rows = pd.DataFrame(data.X, columns=data.feature_names).assign(sample=data.sample_names)
+    plain = file(rows.to_csv(index=False), "new.csv")
+    with pytest.raises(av.InputError, match="--no-transpose"):
+        data.clean(plain)
+    new = data.clean(plain, transpose=False)  # its rows have the names that the labels' file had
+    np.testing.assert_array_equal(new, data.X)
+    assert tuple(new.index) == data.sample_names
 
 
 def test_a_workbook_of_several_sheets_is_asked_about(tmp_path):
