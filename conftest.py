@@ -35,7 +35,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # as in many a container
     atexit.register(shutil.rmtree, BYTECODE, ignore_errors=True)
 gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any of them garbage
 
-# from half a minute to one and a half each: first, so that no core waits for one at the end
+# the longest: first, so that no core waits for one at the end
 LONG = (
     "test_package.py",
     "test_judge.py",
@@ -44,11 +44,9 @@ LONG = (
     "test_00_tour.py",
     "test_contract.py",
     "test_cli.py",
-    "test_rfvm_posterior.py",
-    "test_sharing.py",
+    "test_steps.py",
+    "test_examples.py",
     "test_paper_check.py",
-    "test_work.py",
-    "test_model_posteriors.py",
 )
 
 
@@ -64,13 +62,17 @@ def _registered_data(request, monkeypatch):
         pytest.fail("ARDVARK_DATA is not set: this test needs the data sets of the registry")
 
 
-@pytest.fixture(autouse=True)
-def _level_of_the_logger():
+def _kept_level():
     """Give the level of our logger back: commands and scripts that run in a test change it."""
     logger = logging.getLogger("ardvark")
     level = logger.level
     yield
     logger.setLevel(level)
+
+
+_level_of_a_test = pytest.fixture(autouse=True)(_kept_level)
+# a fixture of a whole file may run a command before that of its first test looks
+_level_of_a_file = pytest.fixture(autouse=True, scope="module")(_kept_level)
 
 
 @pytest.fixture(scope="module")

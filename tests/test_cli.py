@@ -91,7 +91,8 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
 
 
 @pytest.mark.usefixtures("methods")
-def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
+def test_prior_sensitivity_is_a_section(own_csv, tmp_path, command):
+    """That refits are used again: `checks/test_sensitivity.py`."""
     words = ["compare", "pfcvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
     words += ["--draws", 50, "--chains", 2, "--out", tmp_path, "--sensitivity"]
     done = command(*words)
@@ -99,12 +100,6 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     on_one_screen(done)
     assert "Prior sensitivity: Under the other priors P(effect)" in " ".join(done.stdout.split())
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
-    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
-    (tmp_path / "report.html").unlink()
-    again = command(*words)
-    assert again.returncode == 0, again.stderr
-    assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
-    assert kept == {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
 
 
 @pytest.mark.usefixtures("methods")
@@ -235,18 +230,6 @@ def test_the_symbols_of_a_model_are_a_table(command):
     assert "│ v_d │ feature_weight │ (D,) │ relevance │" in said
     assert "`filled`: computed from the sizes of the data" in said
     assert "did you mean 'rfvm'" in command("models", "rfmv").stderr.lower()
-
-
-@pytest.mark.parametrize("name", list(ZOO))
-def test_a_model_is_cited(command, name):
-    entry = command("models", name, "--bibtex").stdout
-    assert re.fullmatch(r"@\w+\{\w+,\n(  \w+ = \{.+\},\n)+\}\n", entry)
-    fields = dict(re.findall(r"  (\w+) = \{(.+)\},", entry))
-    assert {"author", "title", "year"} < set(fields)
-    words = " ".join(docs.sections(ZOO[name].doc)[""].split())
-    for part in (fields["title"].strip("{}"), fields["year"], *fields["author"].split(" and ")):
-        assert part.strip("{}") in words
-    assert {"journal", "booktitle", "eprint"} & set(fields)
 
 
 def test_the_version_is_told():

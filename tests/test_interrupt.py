@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ardvark.inference import read
+from ardvark.inference import Comparison, read
 from tests.support import rng
 
 METHODS = ["rfvm_vb", "laplace", "advi", "nuts"]
@@ -183,11 +183,12 @@ def test_a_study_stopped_at_any_moment_goes_on(tmp_path, whole, number):
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
 
 
-def test_a_study_that_is_stopped_goes_on(tmp_path, command):
+def test_a_study_that_is_stopped_goes_on(tmp_path, command, monkeypatch):
     """The fast form: Ctrl-C as soon as the first of two fits is saved; this process goes on.
 
-    It needs the first one alone, so that nothing is compiled twice.
+    It needs the first one alone, so that nothing is compiled twice, and one figure.
     """
+    monkeypatch.setattr(Comparison, "pictures", lambda self: {"forest": self._picture("forest")})
     words, out = study(tmp_path, METHODS[:2]), tmp_path / "out"
     first = out / f"{METHODS[0]}.nc"
     stopped = Command(tmp_path, *words)

@@ -208,14 +208,6 @@ def test_a_users_own_table_is_loaded_with_a_warning(empty, tmp_path, monkeypatch
     assert "lund_breast cannot be checked" in caplog.text
 
 
-def test_an_unknown_name_suggests_the_nearest():
-    for function in (load, fetch):
-        with pytest.raises(InputError, match=r"unknown data set 'collon'. Did you mean 'colon'"):
-            function("collon")
-    with pytest.raises(InputError, match="`ardvark data` lists them"):
-        load("zzz")
-
-
 def test_a_wrong_data_folder_is_named(empty, monkeypatch, tmp_path):
     monkeypatch.setenv("ARDVARK_DATA", str(tmp_path / "typo"))
     for function in (functools.partial(load, "colon"), available):

@@ -18,7 +18,7 @@ WRITERS = {
     "xlsx": lambda frame, path: frame.to_excel(path, index=False),
     "parquet": lambda frame, path: frame.to_parquet(path, index=False),
 }
-QUIET = settings(max_examples=40, derandomize=True, deadline=None, database=None)
+QUIET = settings(max_examples=20, derandomize=True, deadline=None, database=None)
 # blanks at the ends of cells and lines in them are no part of what a table means
 words = st.text("abcXYZ09 ,;.\"'|-", min_size=1, max_size=5).map(str.strip).filter(bool)
 kinds = [

@@ -273,35 +273,11 @@ def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
     assert "delta" not in tree["posterior"]
 
 
-@every_backend
-def test_an_unknown_option_lists_the_known_ones(method, dataset):
-    problem = av.problem(MODEL.get(method, "rfvm"), dataset)
-    with pytest.raises(TypeError, match=f"'{method}' has no option 'tunes'.*Its options: "):
-        av.fit(problem, method, tunes=3)
-
-
 def test_the_paper_is_an_alias(problem):
     assert registry.resolve("paper", problem) == "rfvm_vb"
     assert fit(problem, "paper").attrs["method"] == "rfvm_vb"
     with pytest.raises(InputError, match=r"needs a problem made by ardvark.problem"):
         registry.resolve("paper", None)
-
-
-def test_bad_calls_are_refused_before_any_work(problem):
-    with pytest.raises(InputError, match=r"unknown method 'nut'. Did you mean 'nuts'"):
-        av.fit(problem, "nut")
-    with pytest.raises(InputError, match=r"fit needs a Problem or a pm.Model, got ndarray"):
-        av.fit(np.ones(3), "nuts")
-    with pytest.raises(InputError, match="keep must be one of"):
-        av.fit(problem, "nuts", keep="some")
-    with pytest.raises(InputError, match=r"target_accept must be a finite number in \(0, 1\), got"):
-        av.fit(problem, "nuts", target_accept=1.5)
-
-
-def test_the_own_algorithm_does_not_fit_another_posterior(dataset):
-    silent = av.problem("rfvm", dataset, latent_noise="none")
-    with pytest.raises(InputError, match="method 'rfvm_vb' does not apply"):
-        av.fit(silent, "paper")
 
 
 class _Custom:
@@ -375,25 +351,3 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         pm.Deterministic("b", 2.0 * bare["a"])
     with pytest.raises(InputError, match=r"'feature_weights'\. Known: a, b\."):
         av.fit(bare, "custom")
-
-
-@pytest.mark.parametrize("method", ["nuts", "laplace"])
-def test_another_fold_rebinds_compiled_code(method, dataset):
-    """X, y, Z and the filled rates are data: after `pm.set_data` the compiled code is the fold's.
-
-    The log density of each draw must be that of a problem made from the other fold; compiled code
-    that kept the old data would give that of the old one.
-    """
-    problem = av.problem("rfvm", dataset)
-    random = rng(8)
-    X, y = random.normal(size=problem.X.shape), random.permutation(problem.y)
-    other = av.problem("rfvm", (X, y))
-    fit(problem.model, method)
-    with problem.model:
-        pm.set_data({"X": other.X, "Z": other.Z, "label": other.y})
-    rebound = fit(problem.model, method)
-    lp, point = rebound["sample_stats"]["lp"].values, arrays(rebound)
-    difference = lp - other.log_density(point)
-    np.testing.assert_allclose(difference, difference.flat[0], atol=1e-6)
-    assert np.ptp(lp - problem.log_density(point)) > 0.1
-    np.testing.assert_allclose(point["eta"], other.decision(point), rtol=1e-8, atol=1e-10)

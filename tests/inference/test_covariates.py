@@ -34,19 +34,11 @@ def problem(data):
     return av.problem("rfvm", data, always=["age", "sex"], latent_noise="none")
 
 
-@pytest.fixture(scope="module", params=["nuts", "gibbs", "laplace", "advi"])
+@pytest.fixture(scope="module", params=["gibbs", "laplace"])
 def fit(request, problem):
-    """By a method of each kind."""
-    options = {"max_iterations": 2000} if request.param == "advi" else {}
-    return av.fit(
-        problem,
-        request.param,
-        draws=100,
-        chains=2,
-        random_seed=seed(1),
-        progressbar=False,
-        **options,
-    )
+    """By a method that has steps of its own for them, and by one that reads the density."""
+    how = {"draws": 100, "chains": 2, "random_seed": seed(1), "progressbar": False}
+    return av.fit(problem, request.param, **how)
 
 
 def test_a_fit_names_the_covariates_and_selects_none_of_them(fit):
@@ -81,7 +73,7 @@ def test_the_linear_rule_has_a_coefficient_for_every_column(problem, data, fit):
 
 @pytest.fixture(scope="module")
 def chains(problem):
-    return av.fit(problem, "nuts", draws=200, chains=2, random_seed=seed(2), progressbar=False)
+    return av.fit(problem, "gibbs", draws=200, chains=2, random_seed=seed(2), progressbar=False)
 
 
 def test_covariates_are_judged_and_compared_as_scalars(problem, data, chains):
@@ -89,25 +81,15 @@ def test_covariates_are_judged_and_compared_as_scalars(problem, data, chains):
     table = mixing_of(chains).table
     assert {"the weight of age", "the weight of sex=m"} <= set(table.index)
     fits = {
-        "nuts": chains,
+        "gibbs": chains,
         "laplace": av.fit(problem, "laplace", draws=200, chains=2, random_seed=seed(3),
                           progressbar=False),
     }  # fmt: skip
-    comparison = av.compare(fits, reference="nuts", problem=problem, test=data)
+    comparison = av.compare(fits, reference="gibbs", problem=problem, test=data)
     assert "laplace" in comparison.table.index
     found = comparison.distances
     scalar = found[found["quantity"] == "scalar"]
     assert len(scalar)
-
-
-def test_a_refit_without_a_row_predicts_it_with_its_covariates():
-    problem = av.problem("rfvm", av.table(table(12), "diagnosis", encode="onehot"),
-                         always=["age", "sex"], latent_noise="none")  # fmt: skip
-    how = {"draws": 50, "random_seed": seed(4), "progressbar": False}
-    for row in (0, 7):
-        fold = problem.take(np.arange(12) != row)
-        p = av.predict(fold, av.fit(fold, "laplace", **how), problem.data.X[row : row + 1])
-        assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.parametrize("name", [n for n, spec in ZOO.items() if spec.paper_method])

@@ -307,12 +307,3 @@ def test_no_seed_draws_one_and_records_it(correlated):
     a = fit(correlated, "laplace", draws=10, random_seed=None)
     b = fit(correlated, "laplace", draws=10, random_seed=a.attrs["seed"])
     np.testing.assert_array_equal(a["posterior"]["x"], b["posterior"]["x"])
-
-
-@pytest.mark.parametrize("method", ["nuts", "advi", "laplace"])
-def test_discrete_variables_are_refused(method):
-    with pm.Model() as model:
-        pm.Bernoulli("bit", 0.5)
-        pm.Normal("x")
-    with pytest.raises(InputError, match="bit are discrete"):
-        fit(model, method)

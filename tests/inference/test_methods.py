@@ -10,14 +10,13 @@ import pymc as pm
 import pytest
 
 import ardvark as av
-from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
 from ardvark.inference.checks.sbc import sbc
 from ardvark.inference.comparison import study
 from ardvark.inference.methods import registry
 from ardvark.inference.samplers.gibbs.method import SAMPLER_OF
-from ardvark.inference.target.backend import About, Job, Result, continuous_only, only_for
+from ardvark.inference.target.backend import About, Job, continuous_only, only_for
 from ardvark.inference.target.draws import Draws, draw_in_chunks
 from ardvark.inference.target.sampling import Sampling
 from ardvark.inference.target.target import Target
@@ -157,23 +156,6 @@ def test_a_bare_model_is_asked_itself():
         Target(3)
 
 
-@pytest.mark.parametrize(
-    ("model", "method"),
-    [
-        ("jcfo", "jcfo_em"),
-        ("sparse_probit", "jcfo_em"),
-    ],
-)
-def test_a_papers_algorithm_has_no_step_for_a_learned_scale(model, method, dataset):
-    learned = av.problem(model, dataset, scale="learned")
-    call = (
-        rf'no step for a learned \w+_scale; .*av.problem\("{model}", data, scale="fixed"\), --set'
-    )
-    with pytest.raises(InputError, match=call):
-        av.fit(learned, method)
-    assert BACKENDS[method].supports(Target(learned.with_hypers(scale="fixed"))) is None
-
-
 @pytest.mark.parametrize("model", FIXED)
 def test_the_paper_of_a_default_that_learns_its_scale_is_left_out_with_a_word(model, dataset):
     default = av.problem(model, dataset)
@@ -236,32 +218,6 @@ def test_chains_may_be_filled_in_any_order():
 
 
 # --- a method of one's own ------------------------------------------------------------------------
-
-
-class Majority:
-    """Ten lines: the decision is the log-odds of the class sizes, whatever the inputs."""
-
-    NAME, KIND, Options = "majority", "point", Settings
-    supports = staticmethod(lambda target: None)
-
-    @staticmethod
-    def fit(target, options, job):
-        y = target.zoo_problem.y
-        eta = np.full(len(y), np.log(y.mean() / (1.0 - y.mean())))
-        return Result(job.one_draw({"eta": eta, "tau": 1.0}))
-
-
-def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    av.inference.register_backend(Majority)
-    tree = av.fit(av.problem("rfvm", dataset), "majority", progressbar=False)
-    assert tree.attrs["status"] == "finished"
-    assert tree.attrs["kind"] == "point"
-    assert float(tree["posterior"]["eta"].mean()) == pytest.approx(
-        np.log(dataset.y.sum() / (1 - dataset.y).sum())
-    )
-    with pytest.raises(TypeError, match=r"'majority' has no option 'tune'.*Its options: none"):
-        av.fit(av.problem("rfvm", dataset), "majority", tune=3)
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def with_covariates():
     return out
 
 
-def two_forms():
-    """Return the first and the last form of every model, and those with a value for each row.
+def one_form():
+    """Return the last form of every model, and those with a value for each row.
 
     Every second one has covariates.
     """
@@ -65,7 +65,7 @@ def two_forms():
         short = in_short(spec)
         latent = [c for c in short if "latent" in c.values() or "explicit" in c.values()]
         latent = latent[:1] if name in ("jcfo", "rfvm") else []
-        for choice in {str(c): c for c in (short[0], short[-1], *latent)}.values():
+        for choice in {str(c): c for c in (short[-1], *latent)}.values():
             has = len(out) % 2 == 1
             label = "-".join([name, *choice.values(), *(["covariates"] if has else [])])
             out.append(pytest.param((name, choice, has), id=label))

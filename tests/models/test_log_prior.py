@@ -85,22 +85,6 @@ def test_the_parts_are_those_of_their_own_variables(name):
     np.testing.assert_allclose(before["rest"], bias, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.01, 2.0])
-def test_weight_and_precision_to_a_power_are_the_same_half_cauchy(alpha):
-    """Why precisions are integrated out: a power of the pair says nothing of the weight."""
-    rate = 0.3
-
-    def density(x):
-        def pair(p):
-            log_p = stats.norm.logpdf(x, 0.0, p**-0.5) + stats.gamma.logpdf(p, 0.5, scale=1 / rate)
-            return np.exp(alpha * log_p)
-
-        return integrate.quad(pair, 0.0, np.inf)[0]
-
-    ratios = [density(x) * (1.0 + x**2 / (2.0 * rate)) for x in (0.0, 0.5, 2.0, 7.0)]
-    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
-
-
 def test_what_is_not_there_is_named():
     problem = make("pfcvm", {"kernel": "linear"})
     point = stacked(prior_points(problem, 2))

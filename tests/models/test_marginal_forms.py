@@ -7,7 +7,7 @@ integrated out of the first by quadrature, at the model's own `log_joint`.
 import pytest
 
 from ardvark.models import ZOO
-from tests.models.forms import log_joint_at, make, prior_points
+from tests.models.forms import in_short, log_joint_at, make, prior_points
 from tests.models.integrals import (
     over_the_line,
     over_the_positive,
@@ -52,7 +52,7 @@ def check(kept, marginal, names, integrate):
     [
         pytest.param(name, choice, id="-".join([name, *choice.values()]))
         for name in PRECISIONS
-        for choice in ZOO[name].choices()
+        for choice in in_short(ZOO[name])  # no precision knows of a kernel
         if choice["parametrization"] == "hierarchical"
     ],
 )
@@ -70,10 +70,9 @@ def test_latent_noise_integrates_out(parametrization):
     check(explicit, integrated, ["u"], over_the_line)
 
 
-@pytest.mark.parametrize("kernel", ZOO["jcfo"].kernels)
-def test_latent_decision_values_integrate_to_the_probit(kernel):
-    latent = small("jcfo", {"kernel": kernel}, parametrization="latent")
-    probit = small("jcfo", {"kernel": kernel}, parametrization="hierarchical")
+def test_latent_decision_values_integrate_to_the_probit():
+    latent = small("jcfo", {"kernel": "rbf"}, parametrization="latent")
+    probit = small("jcfo", {"kernel": "rbf"}, parametrization="hierarchical")
     check(latent, probit, ["z"], over_the_side_of_y)
 
 

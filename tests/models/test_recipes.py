@@ -1,4 +1,4 @@
-"""What the page "These are PyMC models" shows, in two or three forms of every model.
+"""What the page "These are PyMC models" shows, in one form of every model, or two.
 
 What is computed from draws is compared with the same computed in NumPy. A trace is made of prior
 draws where only its names and shapes matter; `pm.sample` itself is run on one form of each model.
@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
-from tests.models.forms import ALWAYS, every_model, make, two_forms
+from tests.models.forms import ALWAYS, every_model, make, one_form
 from tests.support import rng, seed
 
 FAST = {"mode": "FAST_COMPILE"}
@@ -19,7 +19,7 @@ NEW = rng(5).normal(size=(6, 6))
 DRAWS = 5
 
 
-@pytest.fixture(scope="module", params=two_forms())
+@pytest.fixture(scope="module", params=one_form())
 def problem(request):
     name, choice, covariates = request.param
     return make(name, choice, N=8, **({"D": 6, "always": ALWAYS} if covariates else {}))

@@ -271,8 +271,8 @@ FAT = (72, 7129)
 @pytest.mark.statistical
 @BY_KERNEL
 def test_the_prior_is_useful_at_small_and_tall_data(name, choice):
-    check_prior_range(name, choice, 30, 6, draws=400)
-    check_prior_range(name, choice, 200, 40, draws=60)
+    check_prior_range(name, choice, 30, 6, draws=200)
+    check_prior_range(name, choice, 200, 40, draws=40)
 
 
 @pytest.mark.statistical

@@ -193,30 +193,25 @@ def test_some_sizes_are_those_of_all(small):
     assert some.path == panel.path[:4]
 
 
-def test_how_long_the_refits_take_is_told_after_the_first_that_is_computed(tmp_path, capsys):
-    problem, fit = fitted(*table())
-    for made in (5, 2, 0):
-        av.panel(problem, fit, folder=tmp_path)
+def test_refits_are_kept_and_used_again_and_their_time_is_told(small, tmp_path, capsys):
+    """All of five, then two that are gone, then none."""
+    problem, fit, panel = small
+    for made, sizes, told in (
+        (5, None, ["panel: 1 fit is done. The other 4"]),
+        (2, 3, ["panel: 4 fits are done. The other 1"]),
+        (0, 3, []),
+    ):
+        before = len(Ridge.fitted)
+        found = av.panel(problem, fit, sizes=sizes, folder=tmp_path)
+        assert len(Ridge.fitted) - before == made
         said = [line for line in capsys.readouterr().err.splitlines() if "may take" in line]
-        left = {
-            5: ["panel: 1 fit is done. The other 4"],
-            2: ["panel: 4 fits are done. The other 1"],
-        }
-        assert [line.partition(" may")[0] for line in said] == left.get(made, [])
+        assert [line.partition(" may")[0] for line in said] == told
+        assert found.path == panel.path[:sizes]
+        assert len(list(tmp_path.glob("ridge-fold-*.nc"))) == 5
         if made == 5:
+            pd.testing.assert_frame_equal(found.table, panel.table)
             for k in (2, 4):
                 (tmp_path / f"ridge-fold-{k}.nc").unlink()
-
-
-def test_refits_are_kept_and_used_again(small, tmp_path):
-    problem, fit, panel = small
-    kept = av.panel(problem, fit, folder=tmp_path, progressbar=False)
-    pd.testing.assert_frame_equal(kept.table, panel.table)
-    assert len(list(tmp_path.glob("ridge-fold-*.nc"))) == 5
-    made = len(Ridge.fitted)
-    again = av.panel(problem, fit, sizes=3, folder=tmp_path, progressbar=False)
-    assert len(Ridge.fitted) == made
-    assert again.path == panel.path[:3]
 
 
 # --- members, coefficients, files -----------------------------------------------------------------

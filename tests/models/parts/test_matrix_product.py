@@ -3,7 +3,6 @@
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-import pytest
 from pytensor.compile.mode import get_mode
 from pytensor.tensor.math import Dot
 
@@ -20,26 +19,31 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("graph", "value"),
-    [
-        (X @ Y, lambda X, Y, v, w: X @ Y),
-        (X @ v, lambda X, Y, v, w: X @ v),
-        (w @ X, lambda X, Y, v, w: w @ X),
-        (X.T @ w, lambda X, Y, v, w: X.T @ w),
-        (Y.T @ X.T, lambda X, Y, v, w: Y.T @ X.T),
-        # neither contiguous nor transposed, and a vector that skips numbers
-        (X[::2, ::2] @ Y[::2], lambda X, Y, v, w: X[::2, ::2] @ Y[::2]),
-        (X[:, ::2] @ v[::2], lambda X, Y, v, w: X[:, ::2] @ v[::2]),
-        (pt.grad((w * (X @ v) ** 2).sum(), v), lambda X, Y, v, w: 2 * X.T @ (w * (X @ v))),
-    ],
-)
-def test_products_are_those_of_numpy(graph, value):
-    function = pytensor.function([*GIVEN], graph, mode=MODE, on_unused_input="ignore")
-    ops = [n.op for n in function.maker.fgraph.apply_nodes]
-    assert any(isinstance(op, MatrixProduct) for op in ops)
-    assert not any(isinstance(op, Dot) for op in ops)
-    np.testing.assert_allclose(function(*GIVEN.values()), value(*GIVEN.values()), rtol=1e-12)
+PRODUCTS = {
+    "matrices": (X @ Y, lambda X, Y, v, w: X @ Y),
+    "a vector": (X @ v, lambda X, Y, v, w: X @ v),
+    "a vector before": (w @ X, lambda X, Y, v, w: w @ X),
+    "transposed": (X.T @ w, lambda X, Y, v, w: X.T @ w),
+    "both transposed": (Y.T @ X.T, lambda X, Y, v, w: Y.T @ X.T),
+    # neither contiguous nor transposed, and a vector that skips numbers
+    "strided": (X[::2, ::2] @ Y[::2], lambda X, Y, v, w: X[::2, ::2] @ Y[::2]),
+    "a strided vector": (X[:, ::2] @ v[::2], lambda X, Y, v, w: X[:, ::2] @ v[::2]),
+    "slope": (
+        pt.grad((w * (X @ v) ** 2).sum(), v),
+        lambda X, Y, v, w: 2 * X.T @ (w * (X @ v)),
+    ),
+}
+
+
+def test_products_are_those_of_numpy():
+    """All in one function, which is compiled once."""
+    function = pytensor.function([*GIVEN], [graph for graph, _ in PRODUCTS.values()], mode=MODE)
+    ops = {type(n.op).__name__ for n in function.maker.fgraph.apply_nodes}
+    assert MatrixProduct.__name__ in ops
+    assert not {"Dot", "Dot22", "Gemm", "Gemv"} & ops
+    found = function(*GIVEN.values())
+    for (name, (_, value)), one in zip(PRODUCTS.items(), found, strict=True):
+        np.testing.assert_allclose(one, value(*GIVEN.values()), rtol=1e-12, err_msg=name)
 
 
 def test_a_matrix_of_one_row_stays_one():

@@ -9,7 +9,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo.em import Options
 from ardvark.inference.papers.jcfo.holdout import FURTHER, go_on
-from tests.inference.papers.awkward import constant, two_rows
+from tests.inference.papers.awkward import two_rows
 from tests.inference.papers.jcfo.problems import (
     arrays,
     direct,
@@ -79,9 +79,10 @@ def test_gammas_by_holdout(model):
 
 @pytest.mark.parametrize("model", ["jcfo", "sparse_probit"])
 def test_an_open_grid_goes_on_until_the_choice_lies_inside(model):
+    """Few iterations: a fit without a penalty takes hundreds, which no choice rests on."""
     problem = made(30, 6, model=model)
     five, wide = (
-        run_fit(problem, select=select, starts=1, tolerance=1e-5)
+        run_fit(problem, select=select, starts=1, max_iterations=20)
         for select in ("holdout", "holdout_open")
     )
     tried, score = (wide["fit"][f"holdout_{x}"].values for x in ("gamma", "score"))
@@ -163,23 +164,16 @@ def test_the_first_start_has_nothing_random_and_the_others_follow_the_seed():
     assert (finals[0][1:] != finals[2][1:]).any()
 
 
-def test_a_basis_of_other_centres():
+def test_a_holdout_keeps_a_basis_of_other_centres():
     X, y = arrays(20, 4)
     given = {"kernel": "rbf", **gammas("rbf", 1)}
     for basis in ([0, 3, 9, 11, 17], rng(0).standard_normal((3, 4))):
         problem = fixed("jcfo", (X, y.astype(int)), basis=basis, **given)
-        for options in ({}, {"select": "holdout"}):
-            tree = run_fit(problem, starts=1, tolerance=1e-5, **options)
-            assert tree["posterior"].sizes["basis"] == len(basis)
-            assert np.diff(tree["fit"]["objective"].values).min() > -1e-9
+        tree = run_fit(problem, starts=1, tolerance=1e-5, select="holdout")
+        assert tree["posterior"].sizes["basis"] == len(basis)
 
 
 # --- awkward input --------------------------------------------------------------------------------
-
-
-def test_constant_columns_get_no_weight():
-    tree = run_fit(fixed("jcfo", constant(), kernel="linear", gamma2=1.0), starts=2)
-    assert (point_of(tree)["feature_weight"][1:3] == 0.0).all()
 
 
 def test_a_kernel_that_overflows_ends_its_start_only():

@@ -102,6 +102,7 @@ class Bench:
 
     problem: object
     replicates: int
+    known: dict = dataclasses.field(default_factory=dict)
 
     @cached_property
     def starts(self):
@@ -110,8 +111,10 @@ class Bench:
 
     @cached_property
     def references(self):
+        """Arrays by name: points would take a hundred times the memory, and benches are kept."""
         random = rng(2)
-        return [self.problem.simulate(random) for _ in range(self.replicates * REFERENCES)]
+        points = [self.problem.simulate(random) for _ in range(self.replicates * REFERENCES)]
+        return stacked(points, points[0])
 
     def ends(self, sampler, steps, last=()):
         """The points after `steps`, `TIMES` of them, and `last`, with the eta before `last`."""
@@ -127,21 +130,27 @@ class Bench:
             found.append(sampler.point(state) | {"eta": eta})
         return found
 
+    def values(self, point, y, names):
+        """The quantities of points by name: those of ranks, and what ties variables."""
+        value = quantities(self.problem, point, y, names)
+        for tied, f in TIES.get(self.problem.spec.name, []):
+            if all(n in point for n in tied.split()):
+                value[tied] = np.sqrt(f(*[point[n] for n in tied.split()])).mean(-1)
+        return value
+
+    def of_references(self, names):
+        """The same of the references, once for all steps that end in these variables."""
+        if names not in self.known:
+            others = {n: self.references[n] for n in (*names, "eta")}
+            self.known[names] = self.values(others, self.references["y"], [*names])
+        return self.known[names]
+
     def p_value(self, ends):
         """The smallest p-value of all quantities, corrected for their number."""
-        problem, random = self.problem, rng(4)
-        names = shared_names(problem, self.starts[0], ends[0])
-        y = stacked(self.starts, ["y"])["y"]
-        point = stacked(ends, [*names, "eta"])
-        value = quantities(problem, point, y, names)
-        others = stacked(self.references, [*names, "eta", "y"])
-        other = quantities(problem, others, others["y"], names)
-        for tied, f in TIES.get(problem.spec.name, []):
-            if all(n in point for n in tied.split()):
-                value[tied], other[tied] = (
-                    np.sqrt(f(*[x[n] for n in tied.split()])).mean(-1) for x in (point, others)
-                )
-        p = []
+        random = rng(4)
+        names = shared_names(self.problem, self.starts[0], ends[0])
+        value = self.values(stacked(ends, [*names, "eta"]), stacked(self.starts, ["y"])["y"], names)
+        other, p = self.of_references(tuple(names)), []
         for name, v in value.items():
             w = other[name].reshape(self.replicates, REFERENCES)
             less, equal = (w < v[:, None]).sum(1), (w == v[:, None]).sum(1)

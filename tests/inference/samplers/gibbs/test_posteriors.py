@@ -16,16 +16,14 @@ from tests.inference.test_horseshoe_posterior import GIVEN, X, Y, by_quadrature,
 from tests.support import rng
 
 DENSE = {"active_features": "all", "active_samples": "all"}
-NONE = {"latent_noise": "none"}
 TWO = {"kernel": "polynomial", "degree": 2}
 SPARSE = {"active_features": 1.0, "active_samples": 1.5}
 FIT = {"gamma1": 0.7, "gamma2": 2.5}
 CASES = {
     "pfcvm": ("pfcvm", SPARSE, 700),
     "rfvm": ("rfvm", DENSE | {"latent_noise": "explicit"}, 700),
-    "rfvm-covariates": ("rfvm", NONE | DENSE, 900),
     "rbf": ("pfcvm", {"kernel": "rbf", "active_features": 0.5}, 500),
-    "degree-2-covariates": ("pfcvm", TWO | DENSE, 500),
+    "degree-2": ("pfcvm", TWO | DENSE, 500),
     "jcfo": ("jcfo", FIT | {"scale": "fixed"}, 800),
     "jcfo-rbf": ("jcfo", FIT | {"kernel": "rbf", "scale": "learned"}, 1000),
     "sparse_probit": ("sparse_probit", {"gamma1": 0.7, "scale": "learned"}, 1000),
@@ -34,25 +32,19 @@ CASES = {
 
 
 def posed(name):
-    """Six samples, one informative feature twice, and a covariate if the name says so."""
+    """Six samples, and one informative feature twice; `test_steps` has covariates."""
     model, given, _ = CASES[name]
     x = np.linspace(-1.0, 1.0, 6) + 0.2 * np.cos(7.0 * np.arange(6))
     y = (x > 0).astype(int)
     y[1] = 1
-    columns = [x, x]
-    always = ()
-    if name.endswith("covariates"):
-        columns.append(np.sin(3.0 * x))
-        always = ("x3",)
     if av.ZOO[model].has_basis:
         given = given | {"basis": [0, 5]}
-    data = av.Dataset.from_arrays(np.stack(columns, axis=1), y)
-    return av.problem(model, data, always=always, **given)
+    return av.problem(model, np.stack([x, x], axis=1), y, **given)
 
 
 def bounded(point):
     """Bounded functions (..., component) of what every form of the model has."""
-    shared = ("eta", "feature_weight", "sample_weight", "covariate_weight", "beta")
+    shared = ("eta", "feature_weight", "sample_weight", "beta")
     single = ("bias", "tau", "c2", "feature_scale")
     parts = [np.asarray(point[n]) for n in shared if n in point]
     known = [np.asarray(point[n]) for n in single if n in point]

@@ -4,6 +4,7 @@ Each step has a control, a wrong one, which the same test must see.
 """
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -153,10 +154,17 @@ def ends_of(bench, sampler, file, step):
     return bench.ends(sampler, steps, LAST[file])
 
 
+@cache
+def bench_of(case, replicates):
+    """The draws of a case, which its right steps and its wrong ones start from."""
+    _, model, size, covariates, settings = CASES[case]
+    return Bench(posed(model, size, covariates, **settings), replicates)
+
+
 def check(case, replicates):
     """Each step, and then whole sweeps."""
     sampler, file = sampler_of(case), CASES[case][0]
-    bench, wrong = Bench(sampler.problem, replicates), {}
+    bench, wrong = bench_of(case, replicates), {}
     made = {"sweep": (None, "eta")} | STEPS[file]
     for step in made:
         if step in sampler.left_out:
@@ -319,7 +327,7 @@ WRONG = {
 def test_a_wrong_step_is_caught(case, step):
     """Over four seeds each, -log10 of the p-value was 14 at least, where 5.5 is enough."""
     sampler, file = sampler_of(case), CASES[case][0]
-    bench = Bench(sampler.problem, FAST)
+    bench = bench_of(case, FAST)
     WRONG[case, step](sampler)
     assert bench.p_value(ends_of(bench, sampler, file, step)) < ALARM
 
@@ -336,6 +344,6 @@ def test_another_order_is_caught(name):
     """What a step has integrated out is used before it is drawn anew; `test_masks` has others."""
     case, steps = ORDERS[name]
     sampler = sampler_of(case)
-    bench = Bench(sampler.problem, FAST)
+    bench = bench_of(case, FAST)
     ends = bench.ends(sampler, steps.split(), ["precisions"])
     assert bench.p_value(ends) < ALARM
