@@ -123,7 +123,8 @@ def _panel(axis: "Axes", column: Column, rows: pd.DataFrame, kind: str) -> None:
 def said(rows: pd.DataFrame, kind: str) -> str:
     """Return what a panel's title says: how far apart both are, and how many are wrong and sure."""
     counts = [wrong_and_sure(rows, name).sum() for name in (kind, "exact")]
-    return f"apart by {off(rows, kind):.2f} on average\nwrong and sure: {counts[0]} (exact: {counts[1]})"
+    apart = f"apart by {off(rows, kind):.2f} on average"
+    return f"{apart}\nwrong and sure: {counts[0]} (exact: {counts[1]})"
 
 
 def alt(frames: dict[Column, pd.DataFrame]) -> str:
