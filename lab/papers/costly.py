@@ -15,6 +15,7 @@ COSTLY = (
     "fsklr-*/fsklr-whole*",
     "fsklr-3/ionosphere/*-matched",
     "fsklr-3/messidor/*",
+    "pfcvm-1/waveform/*",
     *competitors.ASKED,
 )
 """Patterns of rows that are computed when they are asked for by name: together they take a day."""
