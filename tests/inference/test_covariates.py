@@ -13,6 +13,7 @@ from ardvark.models import ZOO
 from tests.support import rng, seed
 
 ALWAYS = ("age", "sex=m")
+SHORT = {"gibbs": {"tune": 100}}
 
 
 def table(N=40, number=0):
@@ -38,7 +39,7 @@ def problem(data):
 def fit(request, problem):
     """By a method that has steps of its own for them, and by one that reads the density."""
     how = {"draws": 100, "chains": 2, "random_seed": seed(1), "progressbar": False}
-    return av.fit(problem, request.param, **how)
+    return av.fit(problem, request.param, **how, **SHORT.get(request.param, {}))
 
 
 def test_a_fit_names_the_covariates_and_selects_none_of_them(fit):
@@ -73,7 +74,8 @@ def test_the_linear_rule_has_a_coefficient_for_every_column(problem, data, fit):
 
 @pytest.fixture(scope="module")
 def chains(problem):
-    return av.fit(problem, "gibbs", draws=200, chains=2, random_seed=seed(2), progressbar=False)
+    how = {"draws": 200, "chains": 2, "random_seed": seed(2), "progressbar": False}
+    return av.fit(problem, "gibbs", **how, **SHORT["gibbs"])
 
 
 def test_covariates_are_judged_and_compared_as_scalars(problem, data, chains):

@@ -361,6 +361,6 @@ def test_a_fit_that_the_clock_ended_is_not_reused(tmp_path):
     assert fits[0].attrs["seconds_run"] != fits[1].attrs["seconds_run"]
     assert "1e-09 minutes" in fits[0].attrs["reason"]
     assert not fits[0].attrs["reproducible"]
-    calm = {"exact": {"ess": 100.0}}
+    calm = {"exact": {"ess": 100.0, "limit": 256}}
     fits = [study.run(problem, calm, tmp_path, sampling)["exact"] for _ in range(2)]
     assert fits[0].attrs["seconds_run"] == fits[1].attrs["seconds_run"]
