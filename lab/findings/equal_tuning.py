@@ -62,7 +62,7 @@ from ardvark.inference.methods import run
 from ardvark.inference.methods.prediction import predict
 from ardvark.inference.samplers.exact.method import IN_A_FOLD
 from ardvark.inference.scoring import held_out
-from lab import rows
+from lab import rows, tables
 from lab.findings.patients import SURE
 from lab.papers.compared import CLEAR
 from lab.problems import problem as problem_of
@@ -78,6 +78,8 @@ DEFAULT, TUNED, HORSESHOE = "exact, default scale", "exact, tuned", "exact horse
 TABLES = {"colon": "pfcvm", "heart": "pfcvm", "sonar": "pfcvm", "ionosphere": "fsklr"}
 """By data set: the model whose exact posterior is tuned."""
 PENALTIES = tuple(np.geomspace(1e-5, 1e2, 15).round(9).tolist())
+Scored = dict[str, dict[str, np.ndarray]]
+"""By method: what each row left out has, and each fold."""
 Split = tuple[np.ndarray, np.ndarray]
 Steps = list[tuple[str, Any]]
 
@@ -106,6 +108,8 @@ PENALISED = {
     "kernel ridge": Penalised(_kernel, {"model__C": PENALTIES}),
 }
 COMPARED = tuple((a, b) for a in (TUNED, HORSESHOE) for b in ("L1", "elastic net", "ridge"))
+DESCRIBED = ((TUNED, DEFAULT), (TUNED, "kernel ridge"))
+"""Differences that are shown beside those of the protocol, and not judged."""
 
 
 # --- folds and fits -------------------------------------------------------------------------------
@@ -245,7 +249,7 @@ def probabilities(fits: pd.DataFrame) -> list[np.ndarray]:
     return [np.array(text.split(), dtype=float) for text in fits["p"]]
 
 
-def scored(held: pd.DataFrame, name: str, y: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+def scored(held: pd.DataFrame, name: str, y: np.ndarray) -> Scored:
     """Return by method, of each row left out: log score, and whether it is wrong and sure; AUC."""
     labels = [y[test] for _, test in splits(y, OUTER)]
     of_row = np.concatenate(labels)
@@ -262,10 +266,10 @@ def scored(held: pd.DataFrame, name: str, y: np.ndarray) -> dict[str, dict[str, 
     return found
 
 
-def differences(found: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
-    """Return the paired differences of `COMPARED`, with their standard errors."""
+def differences(found: Scored) -> pd.DataFrame:
+    """Return the paired differences with their standard errors; `clear` is of `COMPARED` alone."""
     lines = []
-    for first, second in COMPARED:
+    for first, second in COMPARED + DESCRIBED:
         gap = {x: found[first][x] - found[second][x] for x in ("log_score", "sure", "auc")}
         lines.append({"first": first, "second": second} | {
             f"{x}{end}": value
@@ -273,18 +277,94 @@ def differences(found: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
             for end, value in (("", d.mean()), ("_error", (d.var(ddof=1) / len(d)) ** 0.5))
         })  # fmt: skip
     frame = pd.DataFrame(lines)
-    frame["clear"] = np.where(
-        frame["log_score"].abs() > CLEAR * frame["log_score_error"], np.sign(frame["log_score"]), 0
-    ).astype(int)
+    beyond = frame["log_score"].abs() > CLEAR * frame["log_score_error"]
+    judged = frame.index < len(COMPARED)
+    frame["clear"] = np.where(beyond & judged, np.sign(frame["log_score"]), 0).astype(int)
     return frame
 
 
+def complete(held: pd.DataFrame) -> list[str]:
+    """Return the tables that have all their fits."""
+    wanted = OUTER * len((TUNED, DEFAULT, HORSESHOE, *PENALISED))
+
+    def count(name: str) -> int:
+        inner = sum(len(_inner(held, name, k)) for k in range(OUTER))
+        if inner < OUTER * INNER * len(SCALES):
+            return 0
+        return sum(len(fits) for fits in outer(held, name).values())
+
+    return [name for name in TABLES if count(name) == wanted]
+
+
+def scores(held: pd.DataFrame, found: Mapping[str, Scored]) -> pd.DataFrame:
+    """Return a line for each table and method: its scores, and how its fits ended."""
+    lines = []
+    for name, of_method in found.items():
+        fits = outer(held, name)
+        for method, mine in of_method.items():
+            ended = fits[method]["status"] != "finished"
+            lines.append({
+                "data": name,
+                "method": method.replace("exact,", f"exact {TABLES[name]},"),
+                "log score": mine["log_score"].mean(),
+                "AUC": mine["auc"].mean(),
+                "wrong and sure": f"{mine['sure'].sum():.0f} of {len(mine['sure'])}",
+                "unconverged": f"{ended.sum()} of {len(ended)}",
+                "scales": _counted(fits[method]["scale"]) if method == TUNED else "",
+            })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def _counted(values: pd.Series) -> str:
+    counts = values.value_counts().sort_index()
+    return ", ".join(f"{number} x {scale:g}" for scale, number in counts.items())
+
+
+def beside(found: Mapping[str, Scored]) -> pd.DataFrame:
+    """Return `differences` of each table as text: log score, AUC, share of wrong and sure rows."""
+    lines = []
+    for name, of_method in found.items():
+        for row in differences(of_method).to_dict("records"):
+            shown = {
+                label: f"{row[x]:+.3f} ± {row[f'{x}_error']:.3f}"
+                for x, label in (
+                    ("log_score", "log score"),
+                    ("auc", "AUC"),
+                    ("sure", "sure, wrong"),
+                )
+            }
+            clear = {1: "ahead", -1: "behind", 0: ""}[row["clear"]]
+            lines.append({
+                "data": name, "difference": f"{row['first']} - {row['second']}", **shown,
+                "clear": clear,
+            })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def all_scored(held: pd.DataFrame) -> dict[str, Scored]:
+    """Return `scored` of each complete table."""
+    return {name: scored(held, name, load(name, fetch=False).y) for name in complete(held)}
+
+
+def report() -> None:
+    """Put the tables into the page, from what is stored."""
+    held = stored()
+    found = all_scored(held)
+    formats = {"log score": ".3f", "AUC": ".3f"}
+    tables.fill(
+        PAGE,
+        equal_tuning=tables.markdown(scores(held, found), formats),
+        equal_tuning_beside=tables.markdown(beside(found)),
+    )
+
+
 def main() -> None:
-    """Fit what is missing."""
+    """Fit what is missing, and write the tables."""
     for name in TABLES:
         compute(name)
     for name in TABLES:
         at(name, [SCALES[0]] * OUTER)
+    report()
 
 
 if __name__ == "__main__":

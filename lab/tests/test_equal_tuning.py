@@ -31,6 +31,7 @@ def run(monkeypatch, tmp_path, data):
     monkeypatch.setattr(equal_tuning, "fit_exact", fit_exact)
     few = equal_tuning.Penalised(equal_tuning._ridge, {"model__C": (0.1, 1.0)})
     monkeypatch.setattr(equal_tuning, "PENALISED", dict.fromkeys(equal_tuning.PENALISED, few))
+    monkeypatch.setattr(equal_tuning, "report", lambda: None)
     equal_tuning.main()
     return asked
 
@@ -61,7 +62,19 @@ def test_differences_are_paired_by_row(run, data):
     assert len(gap) == data.N
     assert mine["log_score"] == pytest.approx(gap.mean())
     assert mine["log_score_error"] == pytest.approx(gap.std(ddof=1) / np.sqrt(data.N))
-    assert (frame.loc[equal_tuning.TUNED, "clear"] == -1).all()
+    judged = dict.fromkeys(equal_tuning.COMPARED[:3], -1) | dict.fromkeys(equal_tuning.DESCRIBED, 0)
+    assert frame["clear"].loc[list(judged)].to_dict() == judged
+
+
+def test_a_table_without_all_its_fits_is_not_reported(run, data, monkeypatch):
+    held = equal_tuning.stored()
+    assert equal_tuning.complete(held) == ["made"]
+    for lost in (held.index[0], held.index[-1], held[held["inner"].notna()].index[0]):
+        assert equal_tuning.complete(held.drop(index=lost)) == []
+    found = equal_tuning.all_scored(held)
+    shown = equal_tuning.scores(held, found).set_index("method")
+    assert shown.loc["exact pfcvm, tuned", "scales"] == "5 x 3"
+    assert len(equal_tuning.beside(found)) == 8
 
 
 def test_a_scale_is_that_of_the_hyperparameter():
