@@ -165,6 +165,7 @@ def _kept(status: str, p: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         "status": status,
         "log_score": log_scores(y, p).mean(),
         "p": " ".join(f"{value:.6f}" for value in p),
+        "y": " ".join(str(label) for label in y),
     }
 
 
@@ -244,24 +245,22 @@ def outer(held: pd.DataFrame, name: str) -> dict[str, pd.DataFrame]:
     return {m: found[m] for m in (TUNED, DEFAULT, HORSESHOE, *PENALISED)}
 
 
-def probabilities(fits: pd.DataFrame) -> list[np.ndarray]:
-    """Return P(y = 1) of the rows left out, by fold."""
-    return [np.array(text.split(), dtype=float) for text in fits["p"]]
+def by_fold(fits: pd.DataFrame, column: str) -> list[np.ndarray]:
+    """Return P(y = 1), `p`, or the labels, `y`, of the rows left out, by fold."""
+    return [np.array(text.split(), dtype=float) for text in fits[column]]
 
 
-def scored(held: pd.DataFrame, name: str, y: np.ndarray) -> Scored:
+def scored(held: pd.DataFrame, name: str) -> Scored:
     """Return by method, of each row left out: log score, and whether it is wrong and sure; AUC."""
-    labels = [y[test] for _, test in splits(y, OUTER)]
-    of_row = np.concatenate(labels)
     found = {}
     for method, fits in outer(held, name).items():
-        by_fold = probabilities(fits)
-        p = np.concatenate(by_fold)
-        wrong = np.where(of_row == 1, 1.0 - p, p)
+        labels, answers = by_fold(fits, "y"), by_fold(fits, "p")
+        y, p = np.concatenate(labels), np.concatenate(answers)
+        wrong = np.where(y == 1.0, 1.0 - p, p)
         found[method] = {
-            "log_score": log_scores(of_row, p),
+            "log_score": log_scores(y, p),
             "sure": (wrong >= SURE).astype(float),
-            "auc": np.array([roc_auc_score(*x) for x in zip(labels, by_fold, strict=True)]),
+            "auc": np.array([roc_auc_score(*x) for x in zip(labels, answers, strict=True)]),
         }
     return found
 
@@ -343,7 +342,7 @@ def beside(found: Mapping[str, Scored]) -> pd.DataFrame:
 
 def all_scored(held: pd.DataFrame) -> dict[str, Scored]:
     """Return `scored` of each complete table."""
-    return {name: scored(held, name, load(name, fetch=False).y) for name in complete(held)}
+    return {name: scored(held, name) for name in complete(held)}
 
 
 def report() -> None:

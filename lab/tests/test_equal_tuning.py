@@ -23,7 +23,7 @@ def run(monkeypatch, tmp_path, data):
     def fit_exact(model, scale, of, split, options=None):
         asked.append((model, scale, of.N, options))
         p = np.full(len(split[1]), {1.0: 0.4, 3.0: 0.5, 9.0: 0.1}[scale])
-        return equal_tuning._kept("finished", p, np.ones(len(p)))
+        return equal_tuning._kept("finished", p, of.y[split[1]])
 
     monkeypatch.setattr(equal_tuning, "STORED", tmp_path / "rows.csv")
     monkeypatch.setattr(equal_tuning, "TABLES", {"made": "pfcvm"})
@@ -55,7 +55,7 @@ def test_a_run_goes_on_where_it_was_ended(run):
 
 
 def test_differences_are_paired_by_row(run, data):
-    scored = equal_tuning.scored(equal_tuning.stored(), "made", data.y)
+    scored = equal_tuning.scored(equal_tuning.stored(), "made")
     frame = equal_tuning.differences(scored).set_index(["first", "second"])
     gap = scored[equal_tuning.TUNED]["log_score"] - scored["ridge"]["log_score"]
     mine = frame.loc[(equal_tuning.TUNED, "ridge")]
@@ -81,3 +81,38 @@ def test_a_scale_is_that_of_the_hyperparameter():
     assert equal_tuning.hypers("pfcvm", 3.0) == {"slab": 3.0}
     assert equal_tuning.hypers("fsklr", 3.0)["xi"] ** -0.5 == pytest.approx(3.0)
     assert equal_tuning.hypers("horseshoe", 1.0) == {}
+
+
+def test_the_page_says_what_the_rows_say():
+    page = equal_tuning.PAGE.read_text()
+    held = equal_tuning.stored()
+    found = equal_tuning.all_scored(held)
+    for line in equal_tuning.tables.markdown(equal_tuning.beside(found)).splitlines():
+        assert line in page
+    gaps = {
+        name: equal_tuning.differences(x).set_index(["first", "second"])
+        for name, x in found.items()
+    }
+    judged = pd.concat([frame.loc[list(equal_tuning.COMPARED)] for frame in gaps.values()])
+    assert f"behind in none of the {len(judged)} differences" in page
+    assert not (judged["clear"] == -1).any()
+    assert f"clearly ahead in {(judged['clear'] == 1).sum()}:**" in page
+    kernel = (equal_tuning.TUNED, "kernel ridge")
+    for name in ("ionosphere", "sonar"):
+        mine = gaps[name].loc[kernel]
+        assert f"by {-mine['log_score']:.3f} ± {mine['log_score_error']:.3f} on {name}" in page
+    default = {
+        n: g.loc[(equal_tuning.TUNED, equal_tuning.DEFAULT), "log_score"] for n, g in gaps.items()
+    }
+    assert max(abs(default[name]) for name in ("colon", "heart", "sonar")) < 0.0025
+    ended = {
+        method: sum(
+            (equal_tuning.outer(held, n)[method]["status"] != "finished").sum() for n in found
+        )
+        for method in (equal_tuning.TUNED, equal_tuning.HORSESHOE)
+    }
+    inner = held[held["inner"].notna()]
+    short = (inner["status"] != "finished").sum()
+    assert f"{ended[equal_tuning.TUNED]} of 20 last fits of the tuned posterior" in page
+    assert f"{ended[equal_tuning.HORSESHOE]} of 20 of the horseshoe" in page
+    assert f"{short} of the {len(inner)} short fits" in page
