@@ -44,6 +44,7 @@ Each fit is kept as it ends, in `equal_tuning.csv`, with P(y = 1) of its rows.
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,17 +174,15 @@ def work(name: str, data: Dataset) -> Iterator[tuple[rows.Row, Callable[[], rows
     """Yield each fit of a table that depends on no other: its key, and what computes the rest."""
     for k, outer in enumerate(splits(data.y, OUTER)):
         for method in PENALISED:
-            yield _key(name, k, method), lambda m=method, s=outer: fit_penalised(m, data, s)
+            yield _key(name, k, method), partial(fit_penalised, method, data, outer)
         model = TABLES[name]
-        yield (
-            _key(name, k, HORSESHOE), lambda s=outer: fit_exact("horseshoe", 1.0, data, s)
-        )  # fmt: skip
+        yield _key(name, k, HORSESHOE), partial(fit_exact, "horseshoe", 1.0, data, outer)
         training = data.take(outer[0])
         for i, inner in enumerate(splits(training.y, INNER)):
             for scale in SCALES:
                 yield (
                     _key(name, k, model, scale, float(i)),
-                    lambda m=model, c=scale, t=training, s=inner: fit_exact(m, c, t, s, FIRST),
+                    partial(fit_exact, model, scale, training, inner, FIRST),
                 )
 
 
@@ -201,7 +200,7 @@ def _key(
 def chosen(inner: pd.DataFrame) -> float:
     """Return the scale with the highest mean log score over the inner folds of a fold."""
     mean = inner.groupby("scale")["log_score"].mean()
-    return float(mean.idxmax())
+    return float(mean.index.to_numpy()[mean.to_numpy().argmax()])
 
 
 def compute(name: str) -> None:
@@ -216,7 +215,7 @@ def at(name: str, scales: Sequence[float]) -> None:
     """Fit what is missing of a table's exact posterior at a scale for each fold."""
     data, model = load(name, fetch=False), TABLES[name]
     rows.computed(STORED, [
-        (_key(name, k, model, scale), lambda s=split, c=scale: fit_exact(model, c, data, s))
+        (_key(name, k, model, scale), partial(fit_exact, model, scale, data, split))
         for k, (scale, split) in enumerate(zip(scales, splits(data.y, OUTER), strict=True))
     ])  # fmt: skip
 
