@@ -78,7 +78,7 @@ _level_of_a_file = pytest.fixture(autouse=True, scope="module")(_kept_level)
 @pytest.fixture(scope="module")
 def few_penalties():
     """Search a third of the penalties: most of the time of a choice among plain candidates."""
-    from ardvark.inference.choosing.penalised import PENALISED
+    from ardvark.inference.scoring.penalised import PENALISED
 
     with pytest.MonkeyPatch.context() as patch:
         for word, grid in PENALISED.items():

@@ -15,7 +15,7 @@ from scipy import sparse
 import ardvark as av
 from ardvark.common import validate
 from ardvark.inference.choosing.candidates import candidates
-from ardvark.inference.choosing.penalised import penalised
+from ardvark.inference.scoring.penalised import penalised
 from ardvark.inference.comparison import study
 from ardvark.inference.target.sampling import Sampling
 from ardvark.sklearn import SparseBayesClassifier

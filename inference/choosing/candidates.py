@@ -32,7 +32,7 @@ from ..methods import run
 from ..methods.prediction import log_probabilities, predicted_draws, rows_of
 from ..methods.registry import Plan
 from ..target.backend import FitFailed
-from .penalised import PENALISED, penalised
+from ..scoring.penalised import PENALISED, penalised
 
 Given = Any
 """A word, a dict of "model" and hyperparameters, or a classifier of scikit-learn."""

@@ -29,7 +29,7 @@ from ardvark.data.groups import EVENTS
 
 from ..comparison.report.style import Picture
 from .candidates import SHARE, Given
-from .penalised import PENALISED
+from ..scoring.penalised import PENALISED
 from .plots import CLEAR, picture
 
 NOTABLE = 0.5

@@ -13,7 +13,6 @@ mean of the paired differences. Less than `BEYOND` of them is no difference. A m
 """
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,10 +26,6 @@ Row = dict[str, float]
 
 BEYOND = 2.0
 """Standard errors beyond which a mean of paired differences is not noise."""
-_GRID = np.logspace(-3, 2, 11)
-_FREE = 1e4
-"""liblinear penalises the weight of a constant column: one of this size costs an intercept nothing
-(LogisticRegressionCV would refit without it, scikit-learn 1.9)."""
 
 
 @dataclass(frozen=True)
@@ -58,46 +53,26 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
     With fewer than two training samples of a class there is no inner fold to choose C on, and only
     the majority is left.
     """
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
 
     from ardvark.data.groups import inner_folds
 
-    from .scaler import Scaler
+    from .penalised import INNER, PENALISED, penalised, searched
 
-    folds = min(5, int(np.bincount(train.y, minlength=2).min()))
+    folds = min(INNER, int(np.bincount(train.y, minlength=2).min()))
     found = {"majority": _majority(train, test)}
     if folds < 2:
         return found
     inner = inner_folds(train.y, train.groups, folds, seed)
     models = {
-        "L1 logistic": LogisticRegression(
-            l1_ratio=1.0,
-            solver="liblinear",
-            intercept_scaling=_FREE,
-            random_state=seed,
-            max_iter=1000,
-        ),
-        "linear SVM": SVC(kernel="linear"),
+        "L1 logistic": penalised("l1", train.y, seed, train.groups),
+        "linear SVM": searched(SVC(kernel="linear"), PENALISED["l1"]["Cs"], inner, "accuracy"),
     }
     for name, model in models.items():
         started = time.perf_counter()
-        step = type(model).__name__.lower()
-        search = GridSearchCV(
-            make_pipeline(Scaler(), model),
-            {f"{step}__C": _GRID},
-            cv=inner,
-            scoring="accuracy" if name == "linear SVM" else "neg_log_loss",
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
-            search.fit(train.X, train.y)
+        best = model.fit(train.X, train.y)
         row: Row = {"seconds_run": time.perf_counter() - started}
-        best, p = search.best_estimator_, None
-        decided = best.predict(test.X)
+        decided, p = best.predict(test.X), None
         if name == "linear SVM":
             row |= measures(test.y, decided, best.decision_function(test.X))
         else:
