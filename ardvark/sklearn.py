@@ -94,7 +94,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     effect : float
         The size t of an effect, per standard deviation of the feature, above which it counts.
     threshold : float
-        P(effect) above which `get_support` selects a feature, and `relevance_vectors_` a row.
+        P(effect) above which `get_support` selects a feature, and `relevance_` a row.
     verbose : bool
         Show progress.
 
@@ -114,21 +114,17 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     feature_importances_ : ndarray (D,)
         P(effect) of each feature, the probability that its effect is above `effect`; NaN for what
         is `always` in the model, here and below.
-    prior_importances_ : ndarray (D,)
-        P(effect) of each feature under the prior, beside which `feature_importances_` stands.
     coef_, intercept_ : ndarray (1, D), ndarray (1,)
         The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, with X in its own units.
         Available only if eta is linear in the features.
-    coef_sd_, intercept_sd_ : ndarray (1, D), ndarray (1,)
-        Posterior standard deviations of the coefficients and the intercept.
+    coef_sd_ : ndarray (1, D)
+        Posterior standard deviations of the coefficients.
     effects_ : ndarray (D, 3)
         The signed effect on eta of each feature per standard deviation of it: posterior mean and
         the ends of the 90 % interval. It is the coefficient times that deviation, or where there
         are no coefficients the average partial effect (`ardvark.effects`).
     relevance_ : ndarray (n,)
         Training rows whose P(effect) is above `threshold`. Only for models with a basis.
-    relevance_vectors_ : ndarray (n, D)
-        These rows.
 
     Warns
     -----
@@ -414,11 +410,6 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         return out
 
     @property
-    def prior_importances_(self) -> np.ndarray:
-        """P(effect) of each feature (D,) under the prior."""
-        return self._of_features("prior")
-
-    @property
     def effects_(self) -> np.ndarray:
         """Signed effects (D, 3): mean, and the ends of the 90 % interval."""
         columns = [self._of_features(name) for name in ("effect", "low", "high")]
@@ -443,12 +434,6 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         return np.flatnonzero(self._active("sample") > self.threshold)
 
     @property
-    def relevance_vectors_(self) -> np.ndarray:
-        """The features of the training rows that are active (n, D), in the units of X."""
-        rows = self.relevance_  # first: it asks whether there is a fit
-        return self.problem_.basis[rows]
-
-    @property
     def coef_(self) -> np.ndarray:
         """Posterior mean of the coefficients of the features (1, D), in the units of X."""
         return self._linear().coefficients[None, :]
@@ -462,11 +447,6 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     def intercept_(self) -> np.ndarray:
         """Posterior mean of the intercept (1,)."""
         return np.array([self._linear().intercept])
-
-    @property
-    def intercept_sd_(self) -> np.ndarray:
-        """Posterior standard deviation of the intercept (1,)."""
-        return np.array([self._linear().intercept_sd])
 
     def _linear(self) -> LinearRule:
         check_is_fitted(self)

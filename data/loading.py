@@ -19,7 +19,7 @@ from ardvark.common.validate import InputError, logger, named
 
 from .builtin import BUILTIN
 from .dataset import Dataset
-from .parsers import GOLUB_TRAIN, Table
+from .parsers import GOLUB_TRAIN, Parsed
 from .sources import SOURCES, Form, forms
 
 TIMEOUT = 30  # seconds without an answer from a server
@@ -219,7 +219,7 @@ def known_name(name: str) -> str:
     return named("data set", name, [*BUILTIN, *SOURCES], hint)
 
 
-def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:
+def _read(name: str, form: Form, paths: Sequence[Path]) -> Parsed:
     """Parse files and check what comes out against the registry."""
     shown = " and ".join(str(path) for path in paths)
     remedy = f"Replace it by the right file, or delete it and run `ardvark data fetch {name}`."
@@ -247,7 +247,7 @@ def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:
     return table
 
 
-def _download(name: str) -> tuple[Found, Table]:
+def _download(name: str) -> tuple[Found, Parsed]:
     """Fetch a set from its public home, check it, and move it into the cache."""
     import pooch
 

@@ -1,6 +1,6 @@
 """Readers of the file formats in which the data sets are published.
 
-Each parser takes the files of one form (see `sources.Form`) and returns a `Table`: the values in
+Each parser takes the files of one form (see `sources.Form`) and returns a `Parsed`: the values in
 the file, before any transform. No file is trusted. Archives are never unpacked to disk: only the
 named member is read. Nothing is unpickled. The caller checks the contents against the registry. A
 file that is not in the expected format raises some exception, which the caller turns into one clear
@@ -45,7 +45,7 @@ COLON_LETTERED = {
 }
 
 
-class Table(NamedTuple):
+class Parsed(NamedTuple):
     """What a parser returns: X (N, D) float64, y (N,) 0 or 1, and the names of columns and rows."""
 
     X: np.ndarray
@@ -54,7 +54,7 @@ class Table(NamedTuple):
     sample_names: Sequence[str]
 
 
-Parser = Callable[[Sequence[Path]], Table]
+Parser = Callable[[Sequence[Path]], Parsed]
 
 
 def read_bytes(path: Path, member: str = "") -> bytes:
@@ -83,14 +83,14 @@ def _lines(path: Path, member: str = "") -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _table(X: object, y: object, features: Sequence[str], samples: Sequence[str] = ()) -> Table:
+def _table(X: object, y: object, features: Sequence[str], samples: Sequence[str] = ()) -> Parsed:
     # adding 0.0 turns the -0 of some files into 0, so that equal values have equal bytes
     values = np.ascontiguousarray(X, dtype=np.float64) + 0.0
     rows = samples or [str(i) for i in range(len(values))]
-    return Table(values, np.asarray(y).astype(np.int64), list(features), rows)
+    return Parsed(values, np.asarray(y).astype(np.int64), list(features), rows)
 
 
-def tidy(paths: Sequence[Path]) -> Table:
+def tidy(paths: Sequence[Path]) -> Parsed:
     """Read a tidy table: a header, first column y (0 or 1), then one column per feature."""
     header, *lines = _lines(paths[0])
     first, *features = next(csv.reader([header]))
@@ -110,7 +110,7 @@ def rows(
     member: str = "",
     first: int = 0,
     kept: Sequence[str] = (),
-) -> Table:
+) -> Parsed:
     """Read rows of numbers that end with the class, separated by commas or blanks, or dense ARFF.
 
     Samples are named by their rows in the file, from 0; a row with "?" is left out.
@@ -159,12 +159,12 @@ def _spelled(names: Sequence[str]) -> list[str]:
     return found
 
 
-def tidy_golub(paths: Sequence[Path]) -> Table:
+def tidy_golub(paths: Sequence[Path]) -> Parsed:
     """Read golub's tidy table, whose rows are in the authors' order, and name its samples."""
     return tidy(paths)._replace(sample_names=[f"sample_{s}" for s in GOLUB_TRAIN + GOLUB_TEST])
 
 
-def mat(paths: Sequence[Path], *, positive: int) -> Table:
+def mat(paths: Sequence[Path], *, positive: int) -> Parsed:
     """Read a MATLAB file of scikit-feature: X (N, D) and Y (N, 1), where y = 1 is Y == positive.
 
     The files do not name the genes. Columns are gene_1, gene_2, ..., counted as in the papers.
@@ -178,7 +178,7 @@ def mat(paths: Sequence[Path], *, positive: int) -> Table:
     return _table(X, positive == Y, [f"gene_{k + 1}" for k in range(X.shape[1])])
 
 
-def colon_princeton(paths: Sequence[Path]) -> Table:
+def colon_princeton(paths: Sequence[Path]) -> Parsed:
     """Read the authors' pages: I2000.html (genes in rows), tissues.html (signs), names.html.
 
     A tissue with a negative number is a tumour. Line k of names.html begins with an identifier and
@@ -209,7 +209,7 @@ def colon_names(accessions: Sequence[str]) -> list[str]:
     return names
 
 
-def golub_broad(paths: Sequence[Path]) -> Table:
+def golub_broad(paths: Sequence[Path]) -> Parsed:
     """Read the authors' two files: genes in rows, a value and a call (A, M, P) for each sample."""
     blocks, genes = [], []
     for path, samples in zip(paths, (GOLUB_TRAIN, GOLUB_TEST), strict=True):
@@ -227,7 +227,7 @@ def golub_broad(paths: Sequence[Path]) -> Table:
     return _table(np.vstack(blocks), y, genes[0], names)
 
 
-def dorothea(paths: Sequence[Path]) -> Table:
+def dorothea(paths: Sequence[Path]) -> Parsed:
     """Read the first 8000 of UCI's 100000 binary columns: train rows, then validation rows.
 
     A row of the data files lists, from 1, the columns that are 1; a label is 1 or -1.

@@ -33,7 +33,7 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert max(map(len, lines)) <= 80
     data = av.table(own_csv, "state", encode="onehot")
     words = {"candidates": ["ridge", "share"], "folds": 4, "progressbar": False, "random_seed": 3}
-    choice = av.choose(data, out=out, **words)
+    choice = av.choose(data, folder=out, **words)
     assert choice.sentence.split() == done.stdout.partition("\n\n")[2].split("Report:")[0].split()
     table = pd.read_csv(out / "choice.csv", index_col="candidate")
     assert set(table.index) == {"ridge", "share"}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from ardvark.cli import export, studies
+from ardvark.cli import compare, export, studies
 from ardvark.common import memory
 from ardvark.inference import BACKENDS
 from ardvark.inference.fits import datatree
@@ -258,7 +258,7 @@ def test_a_study_that_is_too_large_is_refused_before_it_takes_memory(
     if limit == "memory":
         monkeypatch.setattr(memory, "free", lambda: 1e6)
     else:
-        monkeypatch.setattr(studies.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e6))
+        monkeypatch.setattr(compare.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e6))
     words = ["compare", "pfcvm", "digits38", "--methods", "laplace", "--set", "kernel=rbf"]
     done = command(*words, "--out", tmp_path / "a")
     assert done.returncode == 2

@@ -15,8 +15,8 @@ from scipy import sparse
 import ardvark as av
 from ardvark.common import validate
 from ardvark.inference.choosing.candidates import candidates
-from ardvark.inference.scoring.penalised import penalised
 from ardvark.inference.comparison import study
+from ardvark.inference.scoring.penalised import penalised
 from ardvark.inference.target.sampling import Sampling
 from ardvark.sklearn import SparseBayesClassifier
 from tests.data.test_dataset import small
@@ -112,14 +112,14 @@ candidates(["l1:slab=2"])
 candidates(["pfcvm:rbf"])
 candidates({"mine": {"kernel": "rbf"}})
 penalised("l1", np.array([0, 0, 0, 1]), 0)
-av.choose(X, Y, folds=1, out="out")
+av.choose(X, Y, folds=1, folder="out")
 av.choose(X, Y, folds=31)
-av.choose(X, Y, repeats=0, out="out")
-av.choose(X, Y, candidates=["rfvm:slabs=2"], out="out")
+av.choose(X, Y, repeats=0, folder="out")
+av.choose(X, Y, candidates=["rfvm:slabs=2"], folder="out")
 av.choose(X, Y, candidates=["rfvm"], esss=3)
 av.choose(X, Y, candidates=["rfvm"], method="jcfo_em")
-av.choose(X, Y, draws=0, out="out")
-av.choose(X, Y, random_seed=-1, out="out")
+av.choose(X, Y, draws=0, folder="out")
+av.choose(X, Y, random_seed=-1, folder="out")
 av.choose(np.eye(5), np.arange(5) < 1, candidates=["l1"])
 av.choose(X, Y, groups=["a", "b"] * 12, candidates=["share"])
 classifier(model="pfcmv").fit(X, Y)

@@ -144,7 +144,6 @@ def test_support_is_the_posteriors(fitted):
     assert every.relevance_.tolist() == list(range(40))
     rows = found["p_active_sample"].values > 0.5
     np.testing.assert_array_equal(fitted.relevance_, np.flatnonzero(rows))
-    np.testing.assert_array_equal(fitted.relevance_vectors_, X[rows])
 
 
 @ignoring
@@ -186,21 +185,18 @@ def test_there_are_no_coefficients_where_eta_is_not_linear():
     one = classifier(hypers={"kernel": "rbf"}, method="prior")
     assert not hasattr(one, "coef_")
     with pytest.raises(NotFittedError):
-        _ = one.relevance_vectors_
+        _ = one.relevance_
     one.fit(X, Y)
     assert not hasattr(one, "coef_")
-    assert hasattr(one, "relevance_vectors_")
-    for name in ("coef_", "coef_sd_", "intercept_sd_"):
+    assert hasattr(one, "relevance_")
+    for name in ("coef_", "coef_sd_", "intercept_"):
         with pytest.raises(AttributeError, match=r"rbf kernel\. effects_ has the average partial"):
             getattr(one, name)
     found = av.effects(one.posterior_)[["effect", "low", "high"]]
     np.testing.assert_array_equal(one.effects_, found)
 
 
-def test_the_prior_stands_beside_the_importances(fitted):
-    prior = av.effects(fitted.posterior_)["prior"]
-    np.testing.assert_array_equal(fitted.prior_importances_, prior)
-    assert fitted.prior_importances_[3] == 0.0  # constant
+def test_the_text_has_the_effects_beside_the_prior(fitted):
     text = str(fitted)
     assert text.startswith(f"{fitted!r}\nOn average ")
     assert "the prior expects" in text
@@ -218,7 +214,7 @@ def test_every_model_fits_predicts_and_is_pickled(model):
     assert again.status_ == one.posterior_.attrs["status"]
     scores_only = ZOO[model].link == "identity"
     assert hasattr(one, "predict_proba") is not scores_only
-    assert hasattr(one, "relevance_vectors_") is ("sample_weight" in ZOO[model].shared)
+    assert hasattr(one, "relevance_") is ("sample_weight" in ZOO[model].shared)
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")

@@ -11,9 +11,9 @@ import typer
 from ardvark.common.validate import InputError
 
 from .choose import choose
+from .compare import compare, takes_study
 from .panel import panel
 from .predict import predict
-from .studies import compare, takes_study
 
 app = typer.Typer(
     name="ardvark",

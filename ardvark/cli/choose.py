@@ -83,7 +83,7 @@ def choose(
         folds=folds,
         repeats=repeats,
         random_seed=seed,
-        out=folder,
+        folder=folder,
         processes=processes,
         **settings,
     )

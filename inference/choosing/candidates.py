@@ -31,8 +31,8 @@ from ..fits.chains import mcse
 from ..methods import run
 from ..methods.prediction import log_probabilities, predicted_draws, rows_of
 from ..methods.registry import Plan
-from ..target.backend import FitFailed
 from ..scoring.penalised import PENALISED, penalised
+from ..target.backend import FitFailed
 
 Given = Any
 """A word, a dict of "model" and hyperparameters, or a classifier of scikit-learn."""

@@ -28,8 +28,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from ardvark.data.groups import EVENTS
 
 from ..comparison.report.style import Picture
-from .candidates import SHARE, Given
 from ..scoring.penalised import PENALISED
+from .candidates import SHARE, Given
 from .plots import CLEAR, picture
 
 NOTABLE = 0.5

@@ -45,7 +45,7 @@ def choose(
     draws: int = 500,
     chains: int = 4,
     random_seed: int = 0,
-    out: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] | None = None,
     processes: Processes = None,
     progressbar: bool = True,
     **options: Any,
@@ -80,8 +80,8 @@ def choose(
         Of each fit; "exact" draws as many as it needs.
     random_seed : int
         Equal seeds give equal results, with any number of processes.
-    out : path, optional
-        A folder for the pieces, one small file each. Killed and run again, the same call continues.
+    folder : path, optional
+        For the pieces, one small file each. Killed and run again, the same call continues.
     processes : int, optional
         Number of fits that run in parallel, each on one core, by joblib. None: as many as
         `joblib.parallel_config` says, or one; it also says where, such as on a Dask cluster.
@@ -130,8 +130,8 @@ def choose(
             plan = registry.prepare(method, whole_ones[-1], own, sampling)
             asked[name] = replace(candidate, plan=plan.on(processes))
     held = partitions(dataset.y, folds, repeats, random_seed, dataset.groups)
-    folder = None if out is None else Path(out)
-    refits = Refits(dataset, asked, held, random_seed, folder)
+    place = None if folder is None else Path(folder)
+    refits = Refits(dataset, asked, held, random_seed, place)
     keys = list(product(range(len(held)), asked))
     if whole_ones and method.casefold() == "exact":
         ess = float(own["ess"]) / registry.BACKENDS["exact"].Options().ess
@@ -141,7 +141,7 @@ def choose(
         fits = len(samplers) * len(held)
         logger.info("choose: %d fits of models%s", fits, time and f", which {time}")
     stage = Reporter(f"choose on {dataset.name}", progressbar).stage("fits", total=len(keys))
-    with nullcontext() if folder is None else one_writer(folder):
+    with nullcontext() if place is None else one_writer(place):
         rows = refits.run([(name, fold) for fold, name in keys], processes, stage)
     return _collected(refits, rows, repeats)
 

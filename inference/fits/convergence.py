@@ -1,10 +1,9 @@
 """Have chains converged? One table of what each use of them asks, and one rule that reads it.
 
-    profile     chains  R-hat below                    bulk ESS  tail ESS  divergent  E-FMI
-    FIT              2  its limit; from ESS 400 noise         -         -      0.1 %    0.2
-    EXACT            2  its limit                          1000       400      0.1 %    0.2
-    VERDICT          2  its noise                           400       400      0.1 %    0.2
-    REFERENCE        4  its limit                          4000      4000       none    0.2
+    profile  chains  R-hat below                       bulk ESS  tail ESS  divergent  E-FMI
+    FIT           2  its limit; from ESS 400 noise            -         -      0.1 %    0.2
+    EXACT         2  its limit                             1000       400      0.1 %    0.2
+    VERDICT       2  its noise                              400       400      0.1 %    0.2
 
 `mixing.py` says of which quantities this is asked, and has the limit and the noise of each R-hat.
 
@@ -18,7 +17,6 @@
 - A verdict never says more than the status. VERDICT adds that there are enough draws (with 400 a
   mean is known to 0.05 sd), and tells chains that disagree from too few draws, which a longer run
   mends: an R-hat within its noise does not speak against them.
-- A stored reference has to meet REFERENCE, which is the bar of posteriordb (Magnusson et al. 2025).
 """
 
 from dataclasses import dataclass
@@ -30,6 +28,9 @@ from . import chains
 from .diagnostics import divergences, lowest_energy, transitions
 from .mixing import Mixing, mixing_of
 
+CHAINS = 2
+"""At least so many."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
@@ -37,8 +38,6 @@ class Profile:
 
     Attributes
     ----------
-    chains : int
-        At least so many.
     noise : float
         Effective draws from which an R-hat may be as large as that of agreeing chains is by chance
         (`Mixing.noise`).
@@ -51,7 +50,6 @@ class Profile:
         2016).
     """
 
-    chains: int = 2
     noise: float = float("inf")
     bulk: float = 0.0
     tail: float = 0.0
@@ -63,7 +61,6 @@ FIT = Profile(noise=400.0, divergent=0.001, energy=0.2)
 """Up to its share of divergent transitions NUTS does not run again with smaller steps either."""
 EXACT = Profile(bulk=1000.0, tail=400.0, divergent=0.001, energy=0.2)
 VERDICT = Profile(noise=0.0, bulk=400.0, tail=400.0, divergent=0.001, energy=0.2)
-REFERENCE = Profile(chains=4, bulk=4000.0, tail=4000.0, divergent=0.0, energy=0.2)
 
 
 def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
@@ -85,8 +82,8 @@ def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
     count, draws = mixed.sizes
     if draws < chains.FEWEST:
         return [Reason("draws", {"least": chains.FEWEST})]
-    if count < asked.chains:
-        return [Reason("chains", {"least": asked.chains})]
+    if count < CHAINS:
+        return [Reason("chains", {"least": CHAINS})]
     if mixed.frozen is not None:
         return [mixed.frozen]
     found = [

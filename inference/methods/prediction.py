@@ -180,14 +180,13 @@ def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
 class LinearRule(NamedTuple):
     """Eta as a function of x in the original units: coefficients . x + intercept.
 
-    Each is a posterior mean, with the posterior standard deviation of the same. The coefficients
-    are those of every column of the data, covariates included.
+    Each is a posterior mean. The coefficients, with their posterior standard deviations, are those
+    of every column of the data, covariates included.
     """
 
     coefficients: np.ndarray
     intercept: float
     coefficients_sd: np.ndarray
-    intercept_sd: float
 
 
 def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
@@ -236,7 +235,7 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
         )
         mean[own], sd[own] = w.mean((0, 1)), w.std((0, 1))
         intercept = intercept - w @ problem.covariates.center
-    return LinearRule(mean, float(intercept.mean()), sd, float(intercept.std()))
+    return LinearRule(mean, float(intercept.mean()), sd)
 
 
 def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs, y: int) -> np.ndarray:

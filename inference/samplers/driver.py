@@ -107,7 +107,7 @@ def drive(
         return so_far(run.take())
 
 
-def checkpoints() -> Iterator[int]:
+def judgements() -> Iterator[int]:
     """Yield the iterations at which a run is judged: 2^k and 3 * 2^k in turn, from `FIRST`."""
     for k in itertools.count():
         yield FIRST * 2**k
@@ -167,7 +167,7 @@ class Run:
             self._advance(self.length.limit, self.length.limit, update)
             return
         passes, note, goal, started = 0, "", float(FIRST), time.perf_counter()
-        for iterations in itertools.dropwhile(lambda n: n <= self.began, checkpoints()):
+        for iterations in itertools.dropwhile(lambda n: n <= self.began, judgements()):
             if self._over(iterations, time.perf_counter() - started):
                 return
             goal = max(goal, iterations)

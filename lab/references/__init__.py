@@ -1,1 +1,1 @@
-"""Reference posteriors: made, checked, judged by a bar, written for posteriordb and in Stan."""
+"""Reference posteriors, kept as files, and opened as fits of their problems."""

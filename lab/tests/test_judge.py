@@ -5,10 +5,8 @@ import dataclasses
 import pytest
 from scipy import stats
 
-from ardvark.inference.scoring.distances import frame
-from ardvark.inference.scoring.statistic import Distance
 from lab import rows, tables
-from lab.judge import ablation, judge, judge_right, judge_second, known_moments, report
+from lab.judge import judge, judge_right, judge_second, report
 from lab.judge.report import CLASSES
 from lab.judge.trial import CASES, Trial
 
@@ -46,13 +44,6 @@ def test_real_runs_are_judged(tmp_path):
     made = judge_right.tables_of(found)
     assert made["right"]["runs"].tolist() == [1]
     assert list(made["condemned"]) == ["problem", "draws", "reason"]
-
-
-def test_a_target_with_known_quantiles_is_judged(tmp_path):
-    work = known_moments.work(1, [known_moments.banana], seeds=1, limit=256)
-    found = known_moments.table(rows.computed(tmp_path / "rows.csv", work))
-    assert found["method"].tolist() == ["exact", "nuts"]
-    assert found["runs"].tolist() == [1, 1]
 
 
 def of(problem="rvm small", kind="narrow", draws=1000, **cells):
@@ -138,37 +129,3 @@ def test_what_the_page_says_of_known_quantiles():
     off = known.loc["nuts"][known.loc["nuts", "off, converged"] > 3.6]
     assert off["converged"].to_dict() == {"modes": 1}
     assert known.loc["nuts", "runs"].sum() == 30
-
-
-# --- which statistics a verdict rests on ----------------------------------------------------------
-
-
-def tried(kind, **off):
-    """Return a fit whose distances, by statistic of eta, are so many limits beyond their noise."""
-    limits = {"error": 0.25, "coverage_90": 0.06, "sd_ratio_worst": 0.223}
-    found = [
-        Distance("fit", "eta", name, 0.0, off.get(name, 0.0) * limit, 0.0, 0.0)
-        for name, limit in limits.items()
-    ]
-    return ablation.Tried(kind, 0.0 if kind == "right" else 3.0, frame(found), [])
-
-
-def test_of_two_statistics_that_see_the_same_defect_one_is_chosen():
-    """And one that condemns a right fit is not."""
-    fits = [
-        tried("right"),
-        tried("right", sd_ratio_worst=9.0),
-        tried("shifted", error=9.0),
-        tried("narrow", coverage_90=9.0, sd_ratio_worst=9.0),
-    ]
-    chosen = ablation.forward(fits)
-    assert sorted(chosen["statistic"]) == ["coverage_90", "error"]
-    assert chosen["wrong trusted"].iloc[-1] == 0
-    assert chosen["right not trusted"].iloc[-1] == 0
-    told = ablation.report(list(chosen["statistic"]), {"these": fits})
-    assert told["right condemned"].tolist() == [0, 0, 0]
-    assert told["right not trusted"].tolist() == [0, 0, 1]  # by all of them
-
-
-def test_the_upper_limit_of_no_hit_in_sixty_is_the_rule_of_three():
-    assert ablation.upper(0, 60) == pytest.approx(1.0 - 0.05 ** (1 / 60))

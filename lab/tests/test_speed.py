@@ -12,7 +12,7 @@ import ardvark as av
 from ardvark.inference.methods import registry
 from ardvark.models import ZOO
 from lab import problems, rows, tables
-from lab.speed import exact, fits, memory, peers, samplers
+from lab.speed import exact, fits, memory, peers
 from lab.speed.fits import Case
 
 OF_FIT = set(inspect.signature(av.fit).parameters)
@@ -193,41 +193,3 @@ def test_nested_spans_of_compilation_count_once(spans, length):
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux has it")
 def test_what_this_process_holds_is_seen():
     assert peers.memory(os.getpgid(0)) > 10.0
-
-
-# --- which sampler --------------------------------------------------------------------------------
-
-
-def row_of(called, processor, ess=1000.0, ended="converged"):
-    return {"called": called, "by": "gibbs", "processor": processor, "ESS": ess, "ended": ended}
-
-
-def test_a_run_that_has_not_converged_counts_up_to_the_draws_asked_for():
-    assert samplers.needed(row_of("now", 10.0, 250.0)) == 10.0
-    assert samplers.needed(row_of("now", 10.0, 250.0, "time")) == 40.0
-    assert samplers.needed(row_of("now", 10.0, 2500.0, "time")) == 10.0
-
-
-def test_times_are_theirs_over_ours():
-    rows = [row_of("now", 10.0), row_of("before", 30.0, 500.0, "limit")]
-    assert samplers.compared(rows, "called") == "    times of now: before 6.00"
-    assert samplers.compared([{"called": "now"}, rows[1]], "called") == ""
-
-
-def test_the_script_of_the_samplers_runs(capsys):
-    samplers.main(["--quick"])
-    said = capsys.readouterr().out
-    assert "sparse_probit 50x3 seed 1 gibbs" in said
-    assert "iterations" in said
-
-
-def test_data_of_a_case_are_made_read_or_registered(tmp_path):
-    X, y = samplers.load("40x7")
-    assert X.shape == (40, 7)
-    assert set(y) == {0, 1}
-    table = pd.DataFrame({"y": [0, 1, 1], "a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 7.0]})
-    table.to_csv(tmp_path / "t.csv", index=False)
-    features, labels = samplers.load(f"{tmp_path / 't.csv'}:1")
-    assert list(features) == ["a"]
-    assert list(labels) == [0, 1, 1]
-    assert samplers.load("digits38") == ("digits38",)

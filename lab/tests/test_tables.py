@@ -8,9 +8,9 @@ import pytest
 
 from lab import same_results, tables
 from lab.calibration import exact_rule
-from lab.judge import judge, judge_right, judge_second, known_moments
+from lab.judge import judge, judge_right, judge_second
 from lab.known_truth import known_truth
-from lab.speed import exact, memory, peers, samplers
+from lab.speed import exact, memory, peers
 
 LAB = Path(__file__).parents[1]
 FINAL = {
@@ -66,8 +66,7 @@ def test_a_page_has_the_tables_that_lie_beside_it(page, tmp_path):
 
 
 SCRIPTS = (
-    judge, judge_second, judge_right, known_moments, exact_rule, known_truth, exact, memory, peers,
-    same_results, samplers,
+    judge, judge_second, judge_right, exact_rule, known_truth, exact, memory, peers, same_results,
 )  # fmt: skip
 
 

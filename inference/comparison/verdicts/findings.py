@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from ...fits import convergence, diagnostics
-from ...fits.convergence import VERDICT, Profile
+from ...fits.convergence import CHAINS, VERDICT, Profile
 from ...fits.datatree import group, is_bare
 from ...fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ...fits.selection import summary
@@ -132,7 +132,7 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
 
 def _chains(tree: xr.DataTree, beside: bool) -> list[Finding]:
     posterior, total = group(tree, "posterior"), diagnostics.drawn(tree)
-    if posterior.sizes["chain"] < VERDICT.chains:
+    if posterior.sizes["chain"] < CHAINS:
         return [Finding(Reason("one chain"), "unknown", remedy=remedies.run(tree, chains=4))]
     if total < FEWEST or posterior.sizes["draw"] < 4:
         return [_few_draws(tree, total)]
@@ -293,7 +293,7 @@ def _miscalibrated(tree: xr.DataTree) -> list[Finding]:
     """Return the finding of a calibration that disagrees."""
     if tree.attrs.get("calibrated") != 0:
         return []
-    return [Finding(told(str(tree.attrs["calibration"])), "bad", remedy=remedies.EXACT)]
+    return [Finding(told(str(tree.attrs["calibration"])), "bad", remedy=remedies.USE_EXACT)]
 
 
 def _nothing_visible(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
@@ -310,11 +310,11 @@ def _nothing_visible(tree: xr.DataTree, reference: xr.DataTree | None) -> list[F
     which = Reason("few visible", own) if own["visible"] > 0.0 else Reason("none visible")
     if other:
         reason = Reason("less visible", {"which": which, "reference": other["visible"]})
-        return [Finding(reason, "bad", ("ranking", "selection"), remedies.REFERENCE)]
+        return [Finding(reason, "bad", ("ranking", "selection"), remedies.USE_REFERENCE)]
     if tree.attrs.get("kind") == "mcmc":
         return [Finding(Reason("invisible", {"which": which}), "good", ())]
     reason = Reason("invisible or lost", {"which": which})
-    return [Finding(reason, "unknown", ("ranking", "selection"), remedies.EXACT)]
+    return [Finding(reason, "unknown", ("ranking", "selection"), remedies.USE_EXACT)]
 
 
 # --- where draws come from ------------------------------------------------------------------------

@@ -40,9 +40,9 @@ class Remedy:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-EXACT = Remedy("fit", "exact")
+USE_EXACT = Remedy("fit", "exact")
 """The method that picks an exact sampler, and runs it until it has converged."""
-REFERENCE = Remedy("use the reference")
+USE_REFERENCE = Remedy("use the reference")
 REWRITE = Remedy("rewrite")
 """What helps where steps of `exact`, which chooses their size, fail in a model of one's own."""
 LONGER = 4
@@ -60,7 +60,7 @@ def run(tree: xr.DataTree, **changes: Any) -> Remedy:
 
 def instead(beside: bool) -> Remedy:
     """Return what to do about an approximation that is wrong."""
-    return REFERENCE if beside else EXACT
+    return USE_REFERENCE if beside else USE_EXACT
 
 
 def again(tree: xr.DataTree, beside: bool) -> Remedy | None:

@@ -141,12 +141,12 @@ def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:
 
     Examples
     --------
-    >>> from ardvark.inference.comparison.verdicts.remedies import EXACT, Remedy
+    >>> from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, Remedy
     >>> from ardvark.inference.comparison.verdicts.saying import in_flags
     >>> fits = {"nuts": None}
     >>> in_flags(Remedy("fit", "nuts", {"draws": 2000, "tune": 900}), "nuts", fits)
     'run the same command with --draws 2000 --option nuts.tune=900'
-    >>> in_flags(EXACT, "nuts", fits)
+    >>> in_flags(USE_EXACT, "nuts", fits)
     'run the same command with --methods exact,nuts'
     """
     if remedy.action not in ("fit", "resume"):

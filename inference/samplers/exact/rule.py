@@ -3,9 +3,8 @@
 `nuts` and `gibbs` sample the posterior itself, and nearly everywhere both apply. How long they take
 differs by factors. `RULE` has the rows in order, and the first that fits a problem is taken; `text`
 prints them. What a row says is the processor's time until `exact` stops by its own rule. Figures
-and dates are in `lab/speed/SPEED.md` and `lab/algorithms/ALGORITHMS.md`, and
-`python -m lab.speed.samplers` measures them again. MAMS is a sampler along gradients, as NUTS is,
-that the package had before.
+and dates are in `lab/speed/SPEED.md` and `lab/algorithms/ALGORITHMS.md`, which also say by which
+sampler "along gradients" was measured.
 """
 
 from dataclasses import dataclass
@@ -101,11 +100,11 @@ RULE = (
     Row((), "gibbs", MASKS, "no other applies", masked=True),
     Row(
         ("horseshoe",), "gibbs", MODES,
-        "along gradients (MAMS) 1.8 times as long at 200 x 30, and not converged at 168 x 504",
+        "along gradients: 1.8 times as long at 200 x 30, and not converged at 168 x 504",
     ),
     Row(
         ("sparse_probit",), "gibbs", BLOCK,
-        "along gradients (MAMS) 1.6 times as long at 200 x 30",
+        "along gradients: 1.6 times as long at 200 x 30",
     ),
     Row(PRODUCTS, "gibbs", MODES, "nuts: R-hat 1.03 after 4 x 4000 draws on sonar", kernel="other"),
     Row(
@@ -118,12 +117,12 @@ RULE = (
     ),
     Row(
         (), "gibbs", RIDGE,
-        "along gradients (MAMS) R-hat 1.9 of the scale on colon after the two minutes of gibbs",
+        "along gradients: R-hat 1.9 of the scale on colon after the two minutes of gibbs",
         fat=True, learned=True,
     ),
     Row(
         (), "gibbs", RIDGE,
-        "along gradients (MAMS) R-hat 1.6 at 30 x 6 (degree 2); rbf: without the small scales",
+        "along gradients: R-hat 1.6 at 30 x 6 (degree 2); rbf: without the small scales",
         kernel="not primal", learned=True,
     ),
     Row(

@@ -1,8 +1,7 @@
-"""The references that are kept open as fits of their problems, and are written for posteriordb."""
+"""The references that are kept open as fits of their problems."""
 
 import dataclasses
 import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.models import ZOO
 from lab import tables
-from lab.references import posteriordb, references
+from lab.references import references
 from tests.support import rng, t_limit
 
 
@@ -80,30 +79,3 @@ def test_a_reference_is_of_the_data_as_they_are_read(name):
     for constant in problem.spec.fixed:  # of the file it has eight bits
         theta = problem.simulate(rng())[constant]
         assert (tree["posterior"][constant] == theta).all()
-
-
-def test_posteriordb(tmp_path):
-    """Files where posteriordb has them; chains of named components; a model that can be built."""
-    name = "rfvm-digits38"
-    problem, tree = references.problem_of(name), references.opened(name)
-    written = posteriordb.export(name, tmp_path)
-    assert all(path.exists() for path in written)
-    posterior = json.loads((tmp_path / f"posteriors/{name}.json").read_text())
-    assert posterior["dimensions"]["eta"] == problem.data.N
-    assert posterior["dimensions"]["bias"] == 1
-    draws = tmp_path / "reference_posteriors/draws"
-    how = json.loads((draws / f"info/{name}.info.json").read_text())
-    names = how["diagnostics"]["diagnostic_information"]["names"]
-    assert len(how["diagnostics"]["r_hat"]) == len(names)
-    assert how["checks_made"]["nchains_is_gte_4"] is True
-    with zipfile.ZipFile(draws / f"draws/{name}.json.zip") as file:
-        chains = json.loads(file.read(f"{name}.json"))
-    assert len(chains) == 4
-    assert set(names) <= set(chains[0])
-    np.testing.assert_array_equal(chains[2]["eta[2]"], tree["posterior"]["eta"][2, :, 1])
-    with zipfile.ZipFile(tmp_path / "data/data/digits38.json.zip") as file:
-        data = json.loads(file.read("digits38.json"))
-    space: dict = {}
-    exec((tmp_path / "models/pymc/rfvm.py").read_text(), space)
-    free = [v.name for v in space["model"](data).free_RVs]
-    assert free == [v.name for v in problem.model.free_RVs]

@@ -17,11 +17,11 @@ from sklearn.model_selection import cross_val_predict
 import ardvark as av
 from ardvark.common import pieces as pieces_module
 from ardvark.common.writer import one_writer
-from ardvark.inference.scoring import penalised as grids
 from ardvark.inference.choosing.candidates import Plain, Zoo, candidates, monte_carlo_error
 from ardvark.inference.choosing.folds import Refits, partitions
-from ardvark.inference.scoring.penalised import PENALISED, penalised
 from ardvark.inference.methods.prediction import log_probabilities
+from ardvark.inference.scoring import penalised as grids
+from ardvark.inference.scoring.penalised import PENALISED, penalised
 from ardvark.inference.target.backend import FitFailed
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng, seed, z_limit
@@ -222,7 +222,7 @@ from ardvark.inference.choosing.penalised import PENALISED
 for word, grid in PENALISED.items():  # as `few_penalties`
     PENALISED[word] = {**grid, "Cs": grid["Cs"][::3]}
 data = av.load("digits38").take(range(40))
-av.choose(data, candidates=["elastic_net", "share"], out=sys.argv[1], random_seed=1)
+av.choose(data, candidates=["elastic_net", "share"], folder=sys.argv[1], random_seed=1)
 """
 
 
@@ -243,7 +243,7 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path):
     assert 3 <= len(stored) < 10
     data = av.load("digits38").take(range(40))
     names = ["elastic_net", "share"]
-    resumed = av.choose(data, candidates=names, out=out, **QUIET)
+    resumed = av.choose(data, candidates=names, folder=out, **QUIET)
     assert pieces(out).items() >= stored.items()  # not computed again
     assert len(pieces(out)) == 10
     assert same(resumed, av.choose(data, candidates=names, **QUIET))
@@ -251,7 +251,7 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path):
 
 def test_two_runs_do_not_write_to_one_folder(data, tmp_path):
     with one_writer(tmp_path), pytest.raises(av.InputError, match="another command writes to"):
-        av.choose(data, candidates=["share"], out=tmp_path, **QUIET)
+        av.choose(data, candidates=["share"], folder=tmp_path, **QUIET)
 
 
 @pytest.mark.slow

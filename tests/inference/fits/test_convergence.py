@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from ardvark.inference.fits import convergence
-from ardvark.inference.fits.convergence import EXACT, FIT, REFERENCE, VERDICT, Profile, lacking
+from ardvark.inference.fits.convergence import EXACT, FIT, VERDICT, Profile, lacking
 from ardvark.inference.fits.mixing import Mixing, mixing
 from ardvark.inference.target.reasons import Reason, joined
 from tests.support import rng
@@ -67,11 +67,9 @@ def test_masks_that_are_frozen_in_part_or_as_a_whole():
 def test_too_little_to_judge():
     few = mixing(None, {"eta": rng().normal(size=(4, 3, 2))})
     one = mixing(None, {"eta": rng().normal(size=(1, 50, 2))})
-    two = mixing(None, {"eta": rng().normal(size=(2, 50, 2))})
-    for profile in (FIT, EXACT, VERDICT, REFERENCE):
+    for profile in (FIT, EXACT, VERDICT):
         assert codes(lacking(few, profile)) == ["draws"]
         assert codes(lacking(one, profile)) == ["chains"]
-        assert ("chains" in codes(lacking(two, profile))) == (profile is REFERENCE)
 
 
 THREE = pd.DataFrame(
@@ -104,5 +102,5 @@ def test_each_profile_asks_for_its_own():
         f"{kind} ESS of {name} is {size} (at least 4000)"
         for kind, name, size in (("bulk", "c", 300), ("tail", "b", 450))
     )
-    assert joined(lacking(found, REFERENCE)) == f"{rhats}; {few}"
+    assert joined(lacking(found, Profile(bulk=4000.0, tail=4000.0))) == f"{rhats}; {few}"
     assert lacking(found.only("active"), Profile(bulk=1e6, tail=450.0)) == []  # NaN asks nothing

@@ -9,7 +9,7 @@ import pytest
 
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.samplers import driver
-from ardvark.inference.samplers.driver import Run, checkpoints
+from ardvark.inference.samplers.driver import Run, judgements
 from ardvark.inference.target.backend import Earlier
 from ardvark.inference.target.length import Length
 from ardvark.inference.target.reasons import Reason
@@ -64,15 +64,15 @@ def over(chains, asked=ASKED, judge=judge, **given):
     return run
 
 
-def test_checkpoints_are_powers_of_two_and_three_halves_of_them():
-    found = [*itertools.islice(checkpoints(), 7)]
+def test_judgements_are_at_powers_of_two_and_three_halves_of_them():
+    found = [*itertools.islice(judgements(), 7)]
     assert found == [256, 384, 512, 768, 1024, 1536, 2048]
 
 
 @pytest.mark.parametrize("room", [300, 667, 1334])
 def test_what_is_held_fits_the_room_and_is_more_than_half_of_it(room):
     asked = replace(ASKED, limit=10**6, room=room)
-    for iterations in itertools.islice(checkpoints(), 12):
+    for iterations in itertools.islice(judgements(), 12):
         every = asked.apart(iterations)
         assert iterations // every <= room
         assert every == 1 or iterations // every > room // 2
@@ -162,8 +162,8 @@ def test_two_judgements_in_a_row_must_pass(outcomes, iterations):
 
 
 def test_a_run_that_ends_after_one_judgement_that_passed_says_so():
-    judgements = len(list(itertools.takewhile(lambda n: n <= ASKED.limit, checkpoints())))
-    run = over(Made(rng(6)), judge=scripted([0] * (judgements - 1) + [1]))
+    count = len(list(itertools.takewhile(lambda n: n <= ASKED.limit, judgements())))
+    run = over(Made(rng(6)), judge=scripted([0] * (count - 1) + [1]))
     assert (run.ended, run.iterations) == ("limit", ASKED.limit)
     assert run.missing == [Reason("one pass", {"passes": 2})]
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE
+from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, USE_REFERENCE
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
 from tests.inference.fits.selections import selection_of
@@ -138,7 +138,7 @@ def test_two_chains_stuck_on_each_of_two_copies():
         assert found.words["ranking"] == found.words["selection"] == "bad"
         apart = [r.numbers["quantity"] for r in found.because if r.code == "rhat"]
         assert apart[0] in ("the weight of 0", "the weight of 1")
-        assert any(remedy in found.advice for remedy in (EXACT, REFERENCE))
+        assert any(remedy in found.advice for remedy in (USE_EXACT, USE_REFERENCE))
 
 
 @pytest.mark.statistical
@@ -190,7 +190,7 @@ def test_adopted_draws_alone_are_not_judged(small_data):
     fit = av.adopt(problem, given)
     verdict = av.summary(fit).verdict
     assert verdict.level == "not judged"
-    assert (verdict.because[0].code, verdict.advice[-1]) == ("adopted", EXACT)
+    assert (verdict.because[0].code, verdict.advice[-1]) == ("adopted", USE_EXACT)
     comparison = av.compare({"mine": fit}, problem=problem)
     assert comparison.verdict["mine"].level == "not judged"
 

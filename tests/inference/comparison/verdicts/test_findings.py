@@ -5,7 +5,7 @@ import pytest
 
 from ardvark.inference.comparison.verdicts.findings import Finding, findings_of
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
-from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE
+from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, USE_REFERENCE
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.target.reasons import Reason
 from tests.inference.comparison.verdicts.test_verdict import LOCATION, D, posterior, tree_of
@@ -15,7 +15,7 @@ NONE_VISIBLE = Finding(
     Reason("invisible or lost", {"which": Reason("none visible")}),
     "unknown",
     ("ranking", "selection"),
-    EXACT,
+    USE_EXACT,
 )
 
 
@@ -47,7 +47,7 @@ def test_no_visible_effect_is_compared_with_the_reference():
     (found,) = findings_of(some, many)
     assert (found.reason.code, found.reason.numbers["reference"]) == ("less visible", float(D))
     assert found.reason.numbers["which"].numbers["visible"] == 0.5
-    assert (found.cap, found.remedy) == ("bad", REFERENCE)
+    assert (found.cap, found.remedy) == ("bad", USE_REFERENCE)
     (found,) = findings_of(some)
     assert found.reason.code == "invisible or lost"
     assert findings_of(point_tree(weights(), number=1), some) == []

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.cli.studies import compare
+from ardvark.cli.compare import compare
 from ardvark.common.validate import pairs
 from ardvark.inference.comparison.verdicts import remedies
-from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE, Remedy
+from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, USE_REFERENCE, Remedy
 from ardvark.inference.comparison.verdicts.saying import in_flags, in_python
 from ardvark.inference.comparison.verdicts.verdict import Verdict
 from ardvark.inference.fits.datatree import as_json
@@ -53,7 +53,7 @@ def flags(remedy):
             "nuts",
             [("--option", "nuts.target_accept=0.95")],
         ),
-        (EXACT, "advi", [("--methods", "exact,advi,nuts")]),
+        (USE_EXACT, "advi", [("--methods", "exact,advi,nuts")]),
         (RESUME, "exact", [("--option", "exact.limit=2048")]),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_remedy_in_flags(remedy, name, expected):
 @pytest.mark.parametrize("beside", [True, False])
 def test_what_helps_depends_on_the_method_and_on_what_stands_beside(beside):
     """An exact run goes on, or starts elsewhere; another one is replaced by what is exact."""
-    instead = REFERENCE if beside else EXACT
+    instead = USE_REFERENCE if beside else USE_EXACT
     for name in ("nuts", "exact"):
         own = name == "exact"
         assert remedies.mix(FITS[name], beside) == (RESUME if own else instead)
@@ -97,7 +97,7 @@ def test_the_code_of_a_reason_says_which_option_helps(method, code, changes):
     tree.attrs |= {"reason": "in any words", "reason_code": code}
     assert remedies.again(tree, beside=True) == Remedy("fit", method, changes)
     tree.attrs["method"] = "gibbs"  # which has no such option
-    assert remedies.again(tree, beside=True) == REFERENCE
+    assert remedies.again(tree, beside=True) == USE_REFERENCE
     tree.attrs["reason_code"] = "unfinished"  # its words say what to raise
     assert remedies.again(tree, beside=True) is None
 
@@ -118,14 +118,14 @@ def test_several_numbers_come_back_from_the_command_line():
 
 
 def test_what_is_no_call_stays():
-    for remedy in (REFERENCE, Remedy("fit its problem")):
+    for remedy in (USE_REFERENCE, Remedy("fit its problem")):
         assert in_flags(remedy, "advi", FITS) == in_python(remedy)
-    assert in_flags(EXACT, "advi", FITS) == "use exact"
+    assert in_flags(USE_EXACT, "advi", FITS) == "use exact"
 
 
 def test_a_verdict_keeps_all_but_its_remedies():
-    told = in_python(EXACT)
-    verdict = Verdict({}, "do not use", "bad.", ("bad",), (told,), "no model", advice=(EXACT,))
+    told = in_python(USE_EXACT)
+    verdict = Verdict({}, "do not use", "bad.", ("bad",), (told,), "no model", advice=(USE_EXACT,))
     changed = verdict.on_command_line("advi", {"advi": FITS["advi"]})
     assert changed.remedies == ("run the same command with --methods exact,advi",)
     assert changed.text("advi").replace(changed.remedies[0], told) == verdict.text("advi")

@@ -152,7 +152,7 @@ def test_chains_that_disagree():
     tree = tree_of(eta + np.array([0.0, 0.0, 0.0, 5.0])[:, None, None], weight)
     found = verdicts({"exact": tree}, "exact")["exact"]
     assert (found.level, found.because[0].code) == ("do not use", "rhat")
-    assert found.advice == (remedies.EXACT,)
+    assert found.advice == (remedies.USE_EXACT,)
     tree.attrs["method"] = "exact"  # never what is already in use
     again = verdicts({"exact": tree}, "exact")["exact"]
     assert [remedy.action for remedy in again.advice] == ["resume"]
