@@ -218,7 +218,7 @@ def same(one, other):
 
 RUN = """
 import sys, ardvark as av
-from ardvark.inference.choosing.penalised import PENALISED
+from ardvark.inference.scoring.penalised import PENALISED
 for word, grid in PENALISED.items():  # as `few_penalties`
     PENALISED[word] = {**grid, "Cs": grid["Cs"][::3]}
 data = av.load("digits38").take(range(40))
@@ -285,7 +285,7 @@ def test_a_stored_piece_is_used_for_the_same_question_only(data, tmp_path, monke
     def fits(**changes):
         """How many pieces are computed."""
         done.clear()
-        asked = {"candidates": ["rfvm", "share"], "folds": 3, "out": tmp_path}
+        asked = {"candidates": ["rfvm", "share"], "folds": 3, "folder": tmp_path}
         av.choose(data, **asked | CHEAP | changes)
         return len(done)
 
@@ -299,7 +299,7 @@ def test_a_stored_piece_is_used_for_the_same_question_only(data, tmp_path, monke
     assert fits(candidates={"a": RandomForestClassifier(2)}) == 3
     assert fits(candidates={"b": RandomForestClassifier(2)}) == 0
     assert fits(candidates={"a": RandomForestClassifier(3)}) == 3
-    other = {"candidates": ["share"], "out": tmp_path / "other"}
+    other = {"candidates": ["share"], "folder": tmp_path / "other"}
     assert fits(**other) == 3
     damaged = next(iter(pieces(tmp_path / "other")))
     before = damaged.read_bytes()
