@@ -118,8 +118,7 @@ def dataset_of(
         return av.table(source, **given)
     except TableError as error:
         # `methods --for` takes the options of `compare`
-        asked = sys.argv[1:2] in (command[:1], ["methods"])
-        typed = sys.argv[1:] if asked else command
+        typed = sys.argv[1:] if sys.argv[1:2] in (command[:1], ["methods"]) else command
         for name in (n for n in always if "=" not in n):  # sex=male is there once it is encoded
             named("column", name, error.columns)
         wanted = error.mended.declared() if error.mended else {}
