@@ -55,7 +55,7 @@ def test_choose(given):
     words = f"choose {TABLE} --candidates ridge,share --folds 3 --repeats 2 --option ess=300"
     (rows,), asked = given(f"{words} --seed 7 --processes 5 --out out", av.inference, "choose")
     assert rows.feature_names == ("height", "weight", "age", "sex=m")
-    assert asked.pop("out").name == "out"
+    assert asked.pop("folder").name == "out"
     assert asked == {
         "candidates": ["ridge", "share"], "always": ["age", "sex"], "folds": 3, "repeats": 2,
         "ess": 300, "random_seed": 7, "processes": 5,

@@ -104,7 +104,7 @@ def warn_of_new_values(data: Dataset, X: Any, names: Sequence[str] | None = None
     They lie outside them, or differ in a column that does not vary there. X may be a sparse matrix.
     Rows without names have their numbers, from 0.
     """
-    far = far_rows(data.X, X)
+    far = far_rows(data, X)
     if far.any():
         rows = np.flatnonzero(far) if names is None else np.asarray(names)[far]
         logger.warning(
@@ -135,21 +135,21 @@ MANY = 20
 """Columns from which on the share of them says whether a row is far, and no single one does."""
 
 
-def far_rows(training: np.ndarray, X: Any) -> np.ndarray:
-    """Return which rows of X (M, D) lie outside the range of the training rows (N, D).
+def far_rows(data: Dataset, X: Any) -> np.ndarray:
+    """Return which rows of X (M, D) lie outside the range of the training rows.
 
-    Of many columns more than a tenth are outside. Of fewer than `MANY` one is, by more than the
-    width of its range: in many columns with long tails that happens to most rows.
+    Columns that do not vary there are not counted. Of many columns more than a tenth are outside.
+    Of fewer than `MANY` one is, by more than the width of its range: in many columns with long
+    tails that happens to most rows.
     """
-    low, high = training.min(axis=0), training.max(axis=0)
-    D = len(low)
+    low, high, D = data.X.min(axis=0), data.X.max(axis=0), data.D
     reach = 0.0 if D >= MANY else high - low
-    found = np.zeros(X.shape[0], dtype=bool)
+    found = np.zeros(X.shape[0], dtype=bool)  # X may be too large to be dense as a whole
     step = max(1, int(_CHUNK / D))
     for at in range(0, len(found), step):
         rows = X[at : at + step]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
-        outside = ((rows < low - reach) | (rows > high + reach)) & (low < high)
+        outside = ((rows < low - reach) | (rows > high + reach)) & ~data.constant
         share = outside.mean(axis=1)
         found[at : at + step] = share > 0.1 if D >= MANY else share > 0.0
     return found

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from ardvark.inference.methods.prediction import MANY, far_rows
+from ardvark.data import Dataset
+from ardvark.inference.methods import prediction
+from ardvark.inference.methods.prediction import MANY
+
+
+def far_rows(training, X):
+    names = [f"x{k}" for k in range(X.shape[1])]
+    y = np.arange(len(training)) % 2
+    return prediction.far_rows(Dataset.from_arrays(training, y, feature_names=names), X)
 
 
 @pytest.mark.parametrize("D", [3, MANY, 200])
