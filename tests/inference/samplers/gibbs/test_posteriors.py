@@ -84,7 +84,6 @@ NUTS = {
     "degree-3": ("pfcvm", DENSE | {"kernel": "polynomial", "degree": 3}),
     "rfvm": ("rfvm", DENSE | {"latent_noise": "explicit"}),
     "jcfo": ("jcfo", {"scale": "fixed"}),
-    "jcfo-learned": ("jcfo", FIT | {"scale": "learned"}),
     "jcfo-rbf": ("jcfo", {"kernel": "rbf", "scale": "fixed"}),
     "sparse_probit": ("sparse_probit", {"scale": "fixed"}),
     "horseshoe": ("horseshoe", {}),
