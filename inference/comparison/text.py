@@ -20,7 +20,7 @@ from ardvark.data import Dataset
 from ..fits.covariates import ODDS, covariate_effects
 from ..fits.datatree import is_bare
 from ..fits.effects import effects, leading, legend, printed, towards
-from ..fits.selection_text import counted
+from ..fits.selection_text import counted, groups_instead
 from ..scoring.columns import COLUMNS, WORST, lines, whole
 from .verdicts.verdict import Verdict
 
@@ -268,4 +268,5 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
     shown.index = pd.Index([_cut(str(name), room) for name in shown.index])
     lines = shown.to_string(index_names=False).split("\n")
     return [_cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
-            _cut(legend(table.attrs["threshold"])), *sentence_of(counted(tree), 3)]  # fmt: skip
+            _cut(legend(table.attrs["threshold"])), *sentence_of(counted(tree), 3),
+            *sentence_of(groups_instead(tree), 3)]  # fmt: skip

@@ -65,9 +65,11 @@ def _of_features(tree: xr.DataTree) -> str:
     if len(named):
         listed = _listed(_measured(named, own=not _alike(table)))
         text += f"More likely above it than not{_before(table)} are {listed}; "
-        return f"{text}{carry}.{_unit(table)}{_together(tree)}"
+        text = f"{text}{carry}.{_unit(table)}"
+        return " ".join(filter(None, (text, together(tree))))
     single = f"so this fit singles out no feature; {carry}."
-    return f"{text}None is more likely above it than not{_before(table)}, {single}{_together(tree)}"
+    text = f"{text}None is more likely above it than not{_before(table)}, {single}"
+    return " ".join(filter(None, (text, together(tree))))
 
 
 def counted(tree: xr.DataTree) -> str:
@@ -147,7 +149,7 @@ def _unit(table: pd.DataFrame, intervals: str = ", with 90 % intervals") -> str:
     )
 
 
-def _together(tree: xr.DataTree) -> str:
+def together(tree: xr.DataTree) -> str:
     """Return the groups of which the data say more than of their members, "" if there are none."""
     table, words = group_table(tree), []
     alone = effects(tree)["p_active"].reindex(table.index)
@@ -159,9 +161,14 @@ def _together(tree: xr.DataTree) -> str:
     if not words:
         return ""
     return (
-        " At least one of a group of correlated features (correlation of at least "
+        "At least one of a group of correlated features (correlation of at least "
         f"{table.attrs['correlation']:g}) has such an effect: {'; '.join(words)}."
     )
+
+
+def groups_instead(tree: xr.DataTree) -> str:
+    """Return the groups where no feature alone is probable: then they are what there is to say."""
+    return "" if (effects(tree)["p_active"] > PROBABILITY).any() else together(tree)
 
 
 def _listed(words: Sequence[str], most: int = _NAMED) -> str:

@@ -22,7 +22,7 @@ from ...fits.covariates import covariates_beside
 from ...fits.diagnostics import khat_limit
 from ...fits.effects import effects, leading, selected_beside, towards
 from ...fits.effects import printed as in_words
-from ...fits.selection_text import counted, selection_text
+from ...fits.selection_text import counted, selection_text, together
 from ...scoring.columns import COLUMNS, FLOOR, PRINTED, groups, whole
 from ...scoring.statistics import STATISTICS
 from ...target.words import MEANINGS
@@ -153,7 +153,7 @@ def page(
         predicts=(verdicts or {}).get(first, Verdict({})).model,
         features=_grid(in_words(leading(known, LEADING)), None) if len(known) else None,
         unit="" if known.empty else f"{known.attrs['unit']}{towards(known)}",
-        counted=counted(fits[first]) if first in fits else "",
+        counted=f"{counted(fits[first])} {together(fits[first])}" if first in fits else "",
         threshold=known.attrs.get("threshold"),
         figures=[[drawn[k] for k in kinds if k in drawn] for kinds in PARTS],
         scorecard=_scorecard(printed, reference, table),

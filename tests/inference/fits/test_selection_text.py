@@ -9,6 +9,7 @@ from ardvark.inference.fits.activity import QUANTILES
 from ardvark.inference.fits.covariates import ODDS
 from ardvark.inference.fits.effects import EFFECTS, factor, group_table, printed
 from ardvark.inference.fits.selection_rules import RULES
+from ardvark.inference.fits.selection_text import groups_instead
 from tests.inference.fits.selections import selection
 from tests.support import rng, z_limit
 
@@ -87,6 +88,14 @@ def test_the_table_of_groups():
     assert table["members"].tolist() == [["g2", "g3"], ["g0", "g1"], ["g4", "g5"], ["g6", "g7"]]
     assert table.loc["g0", ["p_active", "mcse", "prior"]].tolist() == [0.63, 0.01, 0.26]
     assert group_table(CASES["none"]).empty
+
+
+def test_groups_stand_in_for_features_that_are_not_probable():
+    assert groups_instead(CASES["groups that say more"]) == ""  # one feature has 0.94
+    p = np.minimum(OF_GROUPS, 0.4)
+    said = groups_instead(tree_of(p, prior=np.full(8, 0.13), **GROUPS))
+    assert "g2, g3 (0.97" in said
+    assert "g0, g1 (0.63" in said
 
 
 def test_the_table_has_what_is_known():
