@@ -43,7 +43,8 @@ def choose(
         str | None,
         typer.Option(
             help="Models, as rfvm or pfcvm:kernel=rbf, and l1, elastic_net, ridge, share, "
-            "comma-separated. Default: rfvm, jcfo, fsklr, horseshoe and these four."
+            "comma-separated. Default: rfvm, jcfo, fsklr, horseshoe and these four; with --always "
+            "also covariates, these columns alone."
         ),
     ] = None,
     folds: Annotated[int, typer.Option(help="Number of folds.")] = 5,

@@ -5,6 +5,7 @@ A candidate is named by one word, which is also what a person types:
     rfvm, horseshoe, ...          a model of the zoo
     pfcvm:kernel=rbf:slab=2       the same with hyperparameters
     l1, elastic_net, ridge        logistic regression with a penalty
+    covariates                    ridge regression on the columns that are always in, alone
     share                         the share of y = 1 in the training rows, for every row
 
 In Python it may also be a classifier or pipeline of scikit-learn that has `predict_proba`.
@@ -25,6 +26,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ardvark.common.validate import InputError, distinct, named, pairs
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem, problem
+from ardvark.models.always import columns_of
 
 from ..checks.sharing import Models, Sharing
 from ..fits.chains import mcse
@@ -41,10 +43,12 @@ Row = dict[str, Any]
 `error`, the Monte Carlo error of the sum of those of the labels; `status` and `reason` of the fit;
 `seconds`, without compilation."""
 SHARE = "share"
-BASELINES = (*PENALISED, SHARE)
-DEFAULT = ("rfvm", "jcfo", "fsklr", "horseshoe", *BASELINES)
+COVARIATES = "covariates"
+BASELINES = (*PENALISED, SHARE, COVARIATES)
+DEFAULT = ("rfvm", "jcfo", "fsklr", "horseshoe", *PENALISED, SHARE)
 """Three of the papers' models and the horseshoe, with their default kernels. PFCVM, whose
-predictions are near to RFVM's, is left out."""
+predictions are near to RFVM's, is left out. With columns that are always in, `COVARIATES` is one of
+them: whether the features say more than these do."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,12 @@ class Plain:
     ----------
     asked : str or classifier
         A word in `BASELINES`, or what is cloned in each fold.
+    columns : tuple of str
+        What it predicts from; none: every column.
     """
 
     asked: Given
+    columns: tuple[str, ...] = ()
 
     def classifier(self, y: np.ndarray, seed: int, groups: Sequence[str] | None = None) -> Any:
         """Return what is fitted to training rows with labels y (N,), of groups or not."""
@@ -121,7 +128,7 @@ class Plain:
             return sklearn.clone(self.asked)
         if self.asked == SHARE:
             return DummyClassifier(strategy="prior")
-        return penalised(self.asked, y, seed, groups)
+        return penalised("ridge" if self.asked == COVARIATES else self.asked, y, seed, groups)
 
     def predict(self, train: Dataset, held: Dataset, seed: int, models: Models) -> Row:
         """Fit training rows and predict others; a probability may be exactly 0 in float64."""
@@ -129,8 +136,13 @@ class Plain:
         model = self.classifier(train.y, seed, train.groups)
         takes = get_routing_for_object(model).consumes("fit", ("groups",))
         more = {"groups": train.groups} if takes and train.groups is not None else {}
-        fitted = model.fit(train.X, train.y, **more)
-        p = np.maximum(fitted.predict_proba(held.X), np.finfo(float).tiny)
+        X, new = train.X, held.X
+        if self.columns:
+            own = columns_of(train, self.columns)
+            at = [train.feature_names.index(name) for name in own]
+            X, new = X[:, at], new[:, at]
+        fitted = model.fit(X, train.y, **more)
+        p = np.maximum(fitted.predict_proba(new), np.finfo(float).tiny)
         took = time.perf_counter() - started
         said = {"status": "finished", "reason": "", "seconds": took}
         return {**said, "log_p": np.log(p), "error": 0.0}
@@ -138,7 +150,8 @@ class Plain:
     @property
     def settings(self) -> Any:
         """What decides its predictions: all its arguments, and the version of scikit-learn."""
-        return [joblib.hash(self.classifier(np.arange(10) % 2, 0)), sklearn.__version__]
+        own = joblib.hash(self.classifier(np.arange(10) % 2, 0))
+        return [own, sklearn.__version__, *self.columns]
 
 
 Candidate = Zoo | Plain
@@ -153,25 +166,26 @@ def candidates(
     ----------
     given : sequence of str, or dict, optional
         Words as above; or what `Given` says, by the name that the candidate is to have. None:
-        `DEFAULT`.
+        `DEFAULT`, and `COVARIATES` if there are any.
     always : sequence of str
         Columns that models keep, unless a candidate has its own.
 
     Raises
     ------
     InputError
-        A candidate is unknown, or given twice; there is none.
+        A candidate is unknown, or given twice, or of covariates where there are none; there is no
+        candidate.
     """
     if isinstance(given, str):
         given = [given]
-    words = DEFAULT if given is None else given
+    kept = [always] if isinstance(always, str) else list(always)
+    words = (*DEFAULT, *([COVARIATES] if kept else [])) if given is None else given
     if not isinstance(words, Mapping):
         listed = list(words)
         distinct("candidate", listed)
         words = {word: word for word in listed}
     if not words:
         raise InputError(f"candidates is empty; by default they are {', '.join(DEFAULT)}.")
-    kept = [always] if isinstance(always, str) else list(always)
     return {name: _candidate(name, meant, kept) for name, meant in words.items()}
 
 
@@ -187,6 +201,10 @@ def _candidate(name: str, given: Given, always: list[str]) -> Candidate:
     known = named("candidate", word, [*ZOO, *BASELINES])
     if known in BASELINES and hypers:
         raise InputError(f"candidate {known!r} has no hyperparameters to set.")
+    if known == COVARIATES:
+        if not always:
+            raise InputError(f"candidate {name!r} needs columns that are always in (always).")
+        return Plain(known, tuple(always))
     if known in BASELINES:
         return Plain(known)
     if ZOO[known].link == "identity":

@@ -65,7 +65,8 @@ def choose(
         "l1", "elastic_net" and "ridge", logistic regression with a penalty that an inner
         cross-validation chooses; "share", the share of the classes. A dict gives names of your own
         to such words, to dicts of "model" and hyperparameters, or to scikit-learn's classifiers and
-        pipelines. By default rfvm, jcfo, fsklr, horseshoe and these four.
+        pipelines. By default rfvm, jcfo, fsklr, horseshoe and these four; where there are columns
+        that are always in, also "covariates", a ridge regression on these alone.
     always : sequence of str
         Columns that are always in the models of the zoo, as for `ardvark.problem`. For the plain
         classifiers they are features as others are.

@@ -93,6 +93,18 @@ def test_columns_that_are_always_in_a_model_are_in_every_fold(data):
     assert (other.log_p["rfvm"] != choice.log_p["rfvm"]).any()
 
 
+def test_covariates_alone_are_a_candidate(data):
+    few = {"folds": 3, "random_seed": 1, "progressbar": False}
+    alone = av.choose(data, candidates=["covariates"], always=["x1", "x2"], **few)
+    cut = av.Dataset.from_arrays(data.X[:, :2], data.y)
+    ridge = av.choose(cut, candidates=["ridge"], **few)
+    np.testing.assert_allclose(alone.log_p["covariates"], ridge.log_p["ridge"], rtol=1e-9)
+    assert "covariates" in candidates(None, ["x1"])
+    assert "covariates" not in candidates(None)
+    with pytest.raises(av.InputError, match="needs columns that are always in"):
+        candidates(["covariates"])
+
+
 def predictions(data, held, word):
     return Refits(data, {word: Plain(word)}, [held], 0).start()((word, 0))["log_p"]
 
