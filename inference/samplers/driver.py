@@ -183,6 +183,7 @@ class Run:
             ess = mixed.ess_bulk.value
             goal = 1.4 * iterations * max(1.0, self.length.ess / max(ess, 1.0))
             note = f"ESS {ess:.0f} of {self.length.ess:.0f}, R-hat {mixed.rhat.value:.3f}"
+            note += ", to be confirmed" if passes else ""
 
     def read(self) -> Draws:
         """Return posterior and statistics after the warm-up; they change as the run goes on."""
