@@ -10,6 +10,7 @@ from ardvark.models import SHARED, Problem
 
 from ..fits.convergence import convergence
 from ..fits.datatree import check_order, group
+from ..fits.own_groups import DATA, other_data
 from ..scoring.quantities import has_draws
 from ..target.reasons import joined
 from .verdicts.findings import is_exact
@@ -77,7 +78,15 @@ def check(
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
         raise InputError(f"these fits are of different problems (fingerprints {listed}).")
-    first = group(next(iter(fits.values())), "posterior")
+    (one, tree_of_one), *others = fits.items()
+    for name, tree in others if prints[one] is None else ():  # models of one's own
+        data = {g: {str(k): v.values for k, v in group(tree_of_one, g).items()} for g in DATA}
+        if other := other_data(data, tree):
+            raise InputError(
+                f"{other} of {name!r} differs from that of {one!r}: these fits are of a model with "
+                "other data."
+            )
+    first = group(tree_of_one, "posterior")
     names = {str(d): x.values for d, x in first.coords.items() if d not in ("chain", "draw")}
     for tree in fits.values():
         check_order(names if problem is None else problem.coords, tree)

@@ -3,6 +3,7 @@
 A problem of the zoo computes its own; here PyMC does, in the groups that ArviZ looks for.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ from ardvark.common.validate import logger
 if TYPE_CHECKING:
     import pymc as pm
 
+DATA = ("observed_data", "constant_data")
+"""The groups of data."""
 LARGEST = 1e8
 """Numbers of a pointwise log likelihood up to which it is stored (800 MB)."""
 
@@ -21,12 +24,28 @@ def data_of(model: "pm.Model") -> dict[str, dict[str, np.ndarray]]:
     """Return the arrays of observed_data and constant_data, as far as the model has them."""
     from pymc.backends.arviz import find_constants, find_observations
 
-    found = {"observed_data": find_observations(model), "constant_data": find_constants(model)}
+    found = find_observations(model), find_constants(model)
     return {
         name: {key: np.asarray(values) for key, values in arrays.items()}
-        for name, arrays in found.items()
+        for name, arrays in zip(DATA, found, strict=True)
         if arrays
     }
+
+
+def other_data(arrays: Mapping[str, Mapping[str, np.ndarray]], tree: xr.DataTree) -> str:
+    """Return which data of a fit or of draws differ from these arrays by group; "" if none do.
+
+    What one of them lacks is not compared.
+    """
+    for name in arrays.keys() & tree.children.keys():
+        theirs = tree[name]
+        for key, ours in arrays[name].items():
+            if key in theirs and not (
+                theirs[key].shape == ours.shape
+                and np.allclose(theirs[key].values, ours, rtol=1e-6, equal_nan=True)
+            ):
+                return f"{key} in {name}"
+    return ""
 
 
 def log_densities(model: "pm.Model", posterior: xr.Dataset) -> dict[str, xr.Dataset]:

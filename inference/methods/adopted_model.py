@@ -9,7 +9,7 @@ from ardvark.common.validate import InputError
 from ardvark.models.parts.unconstrain import log_density
 
 from ..fits.datatree import group, model_coords, own_draws
-from ..fits.own_groups import data_of
+from ..fits.own_groups import data_of, other_data
 from ..target.backend import Kind
 from .given_draws import LEAD, Arrays, Draws, Expected, check_support, inside, prior_unchecked
 
@@ -79,17 +79,12 @@ def _deterministics(model: "pm.Model", point: Arrays) -> Arrays:
 def _check_data(model: "pm.Model", draws: xr.DataTree) -> None:
     """Refuse draws of a model with other data, or in which a variable of ours is a constant."""
     free = {rv.name for rv in model.free_RVs}
-    for name, arrays in data_of(model).items():
-        theirs = group(draws, name)
-        for key, ours in arrays.items():
-            if key in theirs and not (
-                theirs[key].shape == ours.shape
-                and np.allclose(theirs[key].values, ours, rtol=1e-6, equal_nan=True)
-            ):
-                raise InputError(
-                    f"{key} in {name} of these draws differs from that of this model: they are "
-                    "draws of a model with other data."
-                )
+    other = other_data(data_of(model), draws)
+    if other:
+        raise InputError(
+            f"{other} of these draws differs from that of this model: they are draws of a model "
+            "with other data."
+        )
     fixed = free & {str(name) for name in group(draws, "constant_data")}
     if fixed:
         raise InputError(

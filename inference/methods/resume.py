@@ -10,6 +10,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ..fits.datatree import check_same
+from ..fits.own_groups import data_of, other_data
 from ..target.sampling import Sampling
 from ..target.target import Target
 from .checkpoint import earlier_of
@@ -47,7 +48,7 @@ def resume(
     Raises
     ------
     InputError
-        The fit is of another problem, by another method, or holds no draws.
+        The fit is of another problem or of other data, by another method, or holds no draws.
 
     Examples
     --------
@@ -64,6 +65,11 @@ def resume(
     target = Target(problem)
     if target.problem is not None:
         check_same(target.problem, fit)
+    elif other := other_data(data_of(target.model), fit):
+        raise InputError(
+            f"{other} of this fit differs from that of this model: it was made with other data. "
+            "Fit the model anew, or set its data as they were."
+        )
     if fit.attrs.get("method") != "exact":
         raise InputError(
             f"only a fit by 'exact' can go on, and this one is by {fit.attrs.get('method')!r}."

@@ -303,3 +303,24 @@ def test_a_copy_observes_what_it_is_given(model):
     assert copy.compile_logp()(at) == pytest.approx(
         float(make(y=np.ones(15)).compile_logp()(at)), rel=1e-12
     )
+
+
+def test_fits_of_other_data_are_not_compared_or_taken_on(model):
+    """After `pm.set_data` a model is the same object, and another posterior."""
+    y = model.rvs_to_values[model["y"]].eval()
+    other = make(y=y + 0.1 * (DRUG == 2))
+    short = {"sampler": "nuts", "limit": 256, "random_seed": seed(), "progressbar": False}
+    fits = {
+        "first": av.fit(model, "exact", **short),
+        "second": av.adopt(other, {"phi": exactly(other)}),
+    }
+    with pytest.raises(InputError, match=r"y in observed_data of 'second' differs .* of 'first'"):
+        av.compare(fits, reference="second")
+    with pytest.raises(InputError, match=r"y in observed_data of this fit differs"):
+        av.resume(other, fits["first"], progressbar=False)
+    moved = make(y=y)
+    with moved:
+        pm.set_data({"which": DRUG[::-1].copy()})
+    with pytest.raises(InputError, match=r"which in constant_data of this fit differs"):
+        av.resume(moved, fits["first"], progressbar=False)
+    assert av.compare({"a": fits["first"], "b": fits["first"]}, reference="a").verdict
