@@ -48,7 +48,8 @@ def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
             f"{', '.join(SHARED)} with the dimensions chain and draw. Wrap it with "
             "ardvark.adopt(problem, draws)."
         )
-    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
+    data = {f"/{name}": group(tree, name) for name in DATA}
+    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]} | data)
     bare.attrs = {"kind": "mcmc", "model": ""}  # of some model of the zoo, by its names
     missing = convergence(bare)
     bare.attrs |= {"status": "not_converged" if missing else "finished", "reason": joined(missing)}
