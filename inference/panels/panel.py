@@ -129,7 +129,7 @@ def panel(
     folds = whole("folds", folds, 2)
     fold = partition(problem.y, folds, plan.sampling.seed, problem.data.groups)
     took = f"{float(fit.attrs.get('seconds_run', 0.0)):.0f} s"
-    logger.info("panel: a search, then %d refits, each about as long as the fit: %s", folds, took)
+    logger.info("panel: a search, then %d refits, each at most as long as the fit: %s", folds, took)
     known = Predictions.of(problem, fit)
     path = search(known.clusters, known.X, wanted[-1], known.always)
     left_out = None if test is None else scored(problem, fit, test, path, wanted, known)

@@ -30,7 +30,7 @@ class Chains(AbstractContextManager["Chains"], Protocol):
     attrs : dict
         What the fit should say about them (numbers and strings).
     seconds_compile : float
-        Of compiling them.
+        Of compiling them, and of what else comes before their first iteration.
     tune : int
         Transitions of each chain before its first iteration.
     """

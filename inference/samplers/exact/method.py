@@ -17,6 +17,7 @@ it on from there: `gibbs` from its last states, `nuts` from its last points with
 adaptation.
 """
 
+import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -124,7 +125,7 @@ def _title(target: Target, picked: Pick) -> str:
 
 def _chains(target: Target, options: Options, job: Job, length: Length, picked: Pick) -> Chains:
     """Return chains from dispersed starts, or those that go on with an earlier run."""
-    sampler, before, start = picked.sampler, job.earlier, None
+    sampler, before, start, started = picked.sampler, job.earlier, None, time.perf_counter()
     given = {"tune": 0} if sampler.WARM_UP else {}  # a share of the run takes its place
     settings = sampler.Options(cores=options.cores, **given)
     if before is not None:
@@ -135,4 +136,6 @@ def _chains(target: Target, options: Options, job: Job, length: Length, picked: 
         from ..gradient.starts import scouted
 
         start = scouted(sampler, target, job)
-    return sampler.chains(target, settings, job, length, start)
+    chains = sampler.chains(target, settings, job, length, start)
+    chains.seconds_compile = time.perf_counter() - started  # it was compiled for the scouts
+    return chains
