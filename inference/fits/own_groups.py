@@ -38,7 +38,7 @@ def other_data(arrays: Mapping[str, Mapping[str, np.ndarray]], tree: xr.DataTree
     What one of them lacks is not compared.
     """
     for name in arrays.keys() & tree.children.keys():
-        theirs = tree[name]
+        theirs = tree[name].to_dataset()
         for key, ours in arrays[name].items():
             if key in theirs and not (
                 theirs[key].shape == ours.shape
