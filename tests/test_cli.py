@@ -70,7 +70,7 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
     assert list(table.index) == ["rfvm_vb", "prior", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()
     for text in (" ".join(done.stdout.split()), page):  # in flags, and not in Python
-        assert "run the same command with --methods exact,rfvm_vb,prior" in text
+        assert "the same command with --methods exact,rfvm_vb,prior" in text
         assert "ardvark.fit(" not in text
         assert "Prior sensitivity" not in text  # nobody asked for it
     (out / "report.html").unlink()
@@ -220,7 +220,7 @@ def test_a_model_is_explained(command, name):
         assert f"{heading} {d.meaning} {paper}" in said
     methods = re.search(r"Methods: [^.]*", said)[0]
     assert ("nuts" in methods) is not bool(spec.masked)
-    assert ("Not nuts, because NUTS needs continuous variables" in said) is bool(spec.masked)
+    assert ("Not nuts, because NUTS takes no discrete variables" in said) is bool(spec.masked)
     others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
     assert not [o for o in others if f"Not {o}, because" in said]  # that goes without saying
 

@@ -98,7 +98,7 @@ class Comparison:
     >>> comparison.verdict["pfcvm_lp"].remedies
     ('ardvark.fit(problem, "exact")',)
     >>> comparison.on_command_line()["pfcvm_lp"].remedies
-    ('run the same command with --methods exact,pfcvm_lp,pfcvm_em',)
+    ('the same command with --methods exact,pfcvm_lp,pfcvm_em',)
     >>> print(comparison.text(full=True))
     Comparison of 2 fits of pfcvm on data, reference: pfcvm_lp
     30 rows, 13 of them 'True'; 4 features.

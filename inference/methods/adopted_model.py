@@ -1,6 +1,6 @@
 """`adopt` for a `pm.Model` of one's own: draws of its variables become a fit of it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -11,7 +11,16 @@ from ardvark.models.parts.unconstrain import log_density
 from ..fits.datatree import group, model_coords, own_draws
 from ..fits.own_groups import data_of, other_data
 from ..target.backend import Kind
-from .given_draws import LEAD, Arrays, Draws, Expected, check_support, inside, prior_unchecked
+from .given_draws import (
+    LEAD,
+    Arrays,
+    Draws,
+    Expected,
+    check_support,
+    first,
+    inside,
+    prior_unchecked,
+)
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -42,7 +51,8 @@ def given_model(model: "pm.Model", draws: Draws, kind: Kind) -> tuple[Arrays, Ar
         )
     point = expected.checked(given)
     check_support(model, point, kind)
-    point = {name: point[name] for name in free} | _deterministics(model, point)
+    point = {rv.name: _typed(rv, point[rv.name]) for rv in model.free_RVs}
+    point |= _deterministics(model, point)
     with np.errstate(all="ignore"):
         lp = inside(log_density(model, point), kind)
     unchecked = prior_unchecked(draws, free, point, lp, "model")
@@ -56,6 +66,16 @@ def _shapes(model: "pm.Model") -> dict[str, tuple[int, ...]]:
     variables = model.unobserved_RVs
     shapes = function([], [v.shape for v in variables], mode="FAST_COMPILE")()
     return {v.name: tuple(shape) for v, shape in zip(variables, shapes, strict=True)}
+
+
+def _typed(variable: Any, values: np.ndarray) -> np.ndarray:
+    """Return the draws of a variable in its type: whole numbers where it is discrete."""
+    if not variable.dtype.startswith(("int", "uint", "bool")):
+        return values
+    typed = values.astype(variable.dtype)
+    if (other := typed != values).any():
+        raise InputError(f"{variable.name} is discrete; another value is {first(other)}.")
+    return typed
 
 
 def _deterministics(model: "pm.Model", point: Arrays) -> Arrays:

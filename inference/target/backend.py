@@ -214,6 +214,13 @@ def only_for(
     return supports
 
 
+_WITHOUT_DISCRETE = (
+    "sum them out of it (pymc_extras.marginalize), leave out rows whose observation is missing, or "
+    "take on draws of pm.sample by ardvark.adopt(model, draws)"
+)
+"""What helps a model of one's own; a problem has other methods."""
+
+
 def continuous_only(title: str) -> Callable[[Target], str | None]:
     """Return the `supports` of a method, called `title`, that needs a differentiable density.
 
@@ -222,14 +229,15 @@ def continuous_only(title: str) -> Callable[[Target], str | None]:
     >>> from types import SimpleNamespace
     >>> from ardvark.inference import continuous_only
     >>> supports = continuous_only("a random walk")  # None, or the reason why it does not apply
-    >>> supports(SimpleNamespace(discrete="masks"))
-    'a random walk needs continuous variables, and masks are discrete'
+    >>> supports(SimpleNamespace(discrete="the masks of z", problem="fsklr"))
+    'a random walk takes no discrete variables, and this model has the masks of z'
     """
 
     def supports(target: Target) -> str | None:
         """Return why the method does not apply, or None."""
-        if target.discrete:
-            return f"{title} needs continuous variables, and {target.discrete} are discrete"
-        return None
+        if not target.discrete:
+            return None
+        told = f"{title} takes no discrete variables, and this model has {target.discrete}"
+        return told if target.problem is not None else f"{told}; {_WITHOUT_DISCRETE}"
 
     return supports

@@ -114,9 +114,9 @@ REMEDIES = {
     "fit its problem": "fit the same problem as the reference",
     "fit": "ardvark.fit({arguments})",
     "resume": "ardvark.resume({fitted}, fit)",
-    "rerun": "run it again with {arguments}",
+    "rerun": "the same run with {arguments}",
     "rewrite": "another form of the model, such as the non-centred one",
-    "same command": "run the same command with {flags}",
+    "same command": "the same command with {flags}",
     "use": "use {method}",
 }
 """Actions, in Python and on the command line."""

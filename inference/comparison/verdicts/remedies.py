@@ -63,6 +63,15 @@ def instead(beside: bool) -> Remedy:
     return USE_REFERENCE if beside else USE_EXACT
 
 
+def proof(tree: xr.DataTree) -> Remedy | None:
+    """Return what to do about draws that do not prove what they are of.
+
+    Nothing of ours draws discrete variables of a model of one's own.
+    """
+    discrete = any(v.dtype.kind in "iub" for v in tree["posterior"].data_vars.values())
+    return None if is_bare(tree) and discrete else USE_EXACT
+
+
 def again(tree: xr.DataTree, beside: bool) -> Remedy | None:
     """Return what to do about a method that reports that it did not converge."""
     code = str(tree.attrs.get("reason_code", "told"))

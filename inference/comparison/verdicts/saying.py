@@ -145,9 +145,9 @@ def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:
     >>> from ardvark.inference.comparison.verdicts.saying import in_flags
     >>> fits = {"nuts": None}
     >>> in_flags(Remedy("fit", "nuts", {"draws": 2000, "tune": 900}), "nuts", fits)
-    'run the same command with --draws 2000 --option nuts.tune=900'
+    'the same command with --draws 2000 --option nuts.tune=900'
     >>> in_flags(USE_EXACT, "nuts", fits)
-    'run the same command with --methods exact,nuts'
+    'the same command with --methods exact,nuts'
     """
     if remedy.action not in ("fit", "resume"):
         return in_python(remedy)

@@ -40,7 +40,7 @@ from ...scoring.statistics import STATISTICS
 from ...target.reasons import Reason
 from .findings import FEW, Basis, Finding, agreeing, findings_of, too_few, why_not
 from .purposes import OF_OWN, PURPOSES
-from .remedies import USE_EXACT, Remedy
+from .remedies import Remedy, proof
 from .saying import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
 
 
@@ -174,7 +174,7 @@ def _alone(
 ) -> Verdict:
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
-        beside = Finding(doubt or missing, "unknown", remedy=None if doubt else USE_EXACT)
+        beside = Finding(doubt or missing, "unknown", remedy=None if doubt else proof(tree))
         return judged(frame([]), [*findings, beside], "nothing", model=model, bare=is_bare(tree))
     basis: Basis = "chains" if agrees is None else "opinion"
     return judged(frame([]), findings, basis, agrees, model, is_bare(tree))

@@ -168,6 +168,8 @@ def refusal(target: Target) -> str | None:
     refusals = {name: sampler.supports(target) for name, sampler in SAMPLERS.items()}
     if not all(refusals.values()):
         return None
+    if target.problem is None:  # no Gibbs sampler is for a model of one's own
+        return refusals["nuts"]
     return "no exact sampler applies: " + "; ".join(f"{n}: {why}" for n, why in refusals.items())
 
 

@@ -324,3 +324,22 @@ def test_fits_of_other_data_are_not_compared_or_taken_on(model):
     with pytest.raises(InputError, match=r"which in constant_data of this fit differs"):
         av.resume(moved, fits["first"], progressbar=False)
     assert av.compare({"a": fits["first"], "b": fits["first"]}, reference="a").verdict
+
+
+def test_discrete_variables_are_adopted_and_no_fit_is_proposed_that_would_refuse_them():
+    """z_i ~ Bernoulli(1/2) and y_i ~ N(z_i, 1): of each z_i alone the logit is y_i - 1/2."""
+    y = rng(7).normal(size=4)
+    with pm.Model() as mixture:
+        z = pm.Bernoulli("z", 0.5, shape=4)
+        pm.Normal("y", z, 1.0, observed=y)
+    with pytest.raises(InputError, match=r"discrete .* has z; sum them out .* ardvark.adopt"):
+        av.fit(mixture, "exact", progressbar=False)
+    p = 1.0 / (1.0 + np.exp(0.5 - y))
+    draws = [{"z": (rng(k).uniform(size=(4, 300, 4)) < p).astype(int)} for k in (8, 9)]
+    fits = {f"{k}": av.adopt(mixture, d) for k, d in enumerate(draws)}
+    said = str(av.compare(fits, reference="0"))
+    assert "its draws were adopted" in said
+    assert "ardvark.fit" not in said
+    assert fits["0"]["posterior"]["z"].dtype == mixture["z"].dtype
+    with pytest.raises(InputError, match="z is discrete; another value is the first in chain 0"):
+        av.adopt(mixture, {"z": draws[0]["z"] + 0.5})

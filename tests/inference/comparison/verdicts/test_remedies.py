@@ -28,7 +28,7 @@ RESUME = Remedy("resume", "exact", {"limit": 2048})
 
 
 def flags(remedy):
-    words = shlex.split(remedy.removeprefix("run the same command with "))
+    words = shlex.split(remedy.removeprefix("the same command with "))
     known = compare.__annotations__
     for flag in words[::2]:
         assert flag.removeprefix("--") in known
@@ -72,7 +72,7 @@ def test_what_helps_depends_on_the_method_and_on_what_stands_beside(beside):
         moved = Remedy("fit", "exact", {"random_seed": 4}) if own else instead
         assert remedies.move(FITS[name], beside) == moved
     foreign = remedies.run(fit("mine"), draws=70, chains=3)
-    assert in_python(foreign) == "run it again with draws=70, chains=3"
+    assert in_python(foreign) == "the same run with draws=70, chains=3"
     assert remedies.raise_target(fit("mine"), beside) == Remedy("rerun", "", {"target_accept": 0.9})
     given = fit("nuts", target_accept=0.95)
     assert remedies.raise_target(given, beside).changes == {"target_accept": 0.99}
@@ -127,5 +127,5 @@ def test_a_verdict_keeps_all_but_its_remedies():
     told = in_python(USE_EXACT)
     verdict = Verdict({}, "do not use", "bad.", ("bad",), (told,), "no model", advice=(USE_EXACT,))
     changed = verdict.on_command_line("advi", {"advi": FITS["advi"]})
-    assert changed.remedies == ("run the same command with --methods exact,advi",)
+    assert changed.remedies == ("the same command with --methods exact,advi",)
     assert changed.text("advi").replace(changed.remedies[0], told) == verdict.text("advi")
