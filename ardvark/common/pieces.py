@@ -95,8 +95,10 @@ class Pieces[Key: Hashable, Result](ABC):
             A process died: killed, or out of memory. The same call computes what is missing.
         """
         with stage or nullcontext(lambda *state: None) as update:
+            update(0, f"0 of {len(keys)}")
             for done, (key, result) in enumerate(self._each(keys, processes), 1):
-                update(done, self.note(key, result))
+                words = filter(None, [f"{done} of {len(keys)}", self.note(key, result)])
+                update(done, ": ".join(words))
                 yield key, result
 
     def run(

@@ -33,7 +33,7 @@ from ..fits.chains import mcse
 from ..methods import run
 from ..methods.prediction import log_probabilities, predicted_draws, rows_of
 from ..methods.registry import Plan
-from ..scoring.penalised import PENALISED, penalised
+from ..scoring.penalised import PENALISED, SECONDS, penalised
 from ..target.backend import FitFailed
 
 Given = Any
@@ -146,6 +146,13 @@ class Plain:
         took = time.perf_counter() - started
         said = {"status": "finished", "reason": "", "seconds": took}
         return {**said, "log_p": np.log(p), "error": 0.0}
+
+    def seconds(self, rows: int, columns: int) -> float | None:
+        """Return about how long a fit takes to so many rows and columns; None if not known."""
+        if not isinstance(self.asked, str):
+            return None
+        start, cell = (0.0, 0.0) if self.asked == SHARE else SECONDS
+        return start + cell * rows * (len(self.columns) or columns)
 
     @property
     def settings(self) -> Any:

@@ -20,16 +20,19 @@ from ardvark.models.always import compared
 from ardvark.models.arguments import as_dataset
 
 from ..methods import registry
-from ..samplers.exact.measured import likely_folds
+from ..samplers.exact.measured import between, likely_folds
 from ..samplers.exact.method import IN_A_FOLD
 from ..samplers.exact.rule import pick
 from ..target.backend import FitFailed
 from ..target.sampling import Sampling
 from ..target.target import Target
-from .candidates import Given, Row, Zoo
+from .candidates import Candidate, Given, Plain, Row, Zoo
 from .candidates import candidates as made_of
 from .choice import Choice
 from .folds import Key, Refits, partitions
+
+_SHORT = 10.0
+"""Seconds of plain candidates that nobody is told of beforehand."""
 
 
 def choose(
@@ -134,13 +137,14 @@ def choose(
     place = None if folder is None else Path(folder)
     refits = Refits(dataset, asked, held, random_seed, place)
     keys = list(product(range(len(held)), asked))
+    at_once = processes if isinstance(processes, int) else 1
     if whole_ones and method.casefold() == "exact":
         ess = float(own["ess"]) / registry.BACKENDS["exact"].Options().ess
-        at_once = processes if isinstance(processes, int) else 1
         samplers = [(problem, pick(Target(problem)).name) for problem in whole_ones]
         time = likely_folds(samplers, len(held) / at_once, ess)
         fits = len(samplers) * len(held)
         logger.info("choose: %d fits of models%s", fits, time and f", which {time}")
+    _foretell_plain(asked, dataset, held, at_once)
     stage = Reporter(f"choose on {dataset.name}", progressbar).stage("fits", total=len(keys))
     with nullcontext() if place is None else one_writer(place):
         rows = refits.run([(name, fold) for fold, name in keys], processes, stage)
@@ -156,6 +160,21 @@ def _check(data: Dataset, folds: int, repeats: int) -> None:
         )
     whole("folds", folds, 2, max(data.counts))
     whole("repeats", repeats, 1)
+
+
+def _foretell_plain(
+    asked: Mapping[str, Candidate], data: Dataset, held: Sequence[np.ndarray], at_once: int
+) -> None:
+    """Say how long the fits of plain candidates may take, unless it is a matter of seconds."""
+    rows = data.N - int(held[0].sum())
+    each = [c.seconds(rows, data.D) for c in asked.values() if isinstance(c, Plain)]
+    known = [seconds for seconds in each if seconds is not None]
+    time, unknown = sum(known) * len(held) / at_once, len(each) - len(known)
+    if 3.0 * time > _SHORT or unknown:
+        times = f", which may take {between(time / 3.0, 3.0 * time)}" if known else ""
+        more = f"; how long {unknown} of them take is not known" if unknown else ""
+        fits = len(each) * len(held)
+        logger.info("choose: %d fits of plain classifiers%s%s", fits, times, more)
 
 
 def _collected(refits: Refits, rows: Mapping[Key, Row], repeats: int) -> Choice:

@@ -53,20 +53,24 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
     With fewer than two training samples of a class there is no inner fold to choose C on, and only
     the majority is left.
     """
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
 
     from ardvark.data.groups import inner_folds
 
-    from .penalised import INNER, PENALISED, penalised, searched
+    from .penalised import INNER, PENALISED, penalised
+    from .scaler import Scaler
 
     folds = min(INNER, int(np.bincount(train.y, minlength=2).min()))
     found = {"majority": _majority(train, test)}
     if folds < 2:
         return found
     inner = inner_folds(train.y, train.groups, folds, seed)
+    machine = make_pipeline(Scaler(), SVC(kernel="linear"))
     models = {
         "L1 logistic": penalised("l1", train.y, seed, train.groups),
-        "linear SVM": searched(SVC(kernel="linear"), PENALISED["l1"]["Cs"], inner, "accuracy"),
+        "linear SVM": GridSearchCV(machine, {"svc__C": PENALISED["l1"]["Cs"]}, cv=inner),
     }
     for name, model in models.items():
         started = time.perf_counter()

@@ -185,4 +185,4 @@ def test_progress_is_told_of_stored_pieces_too(sums):
             told.append(("end",))
 
     sums().run([0, 1, 2], stage=Stage())
-    assert told == [(1, ""), (2, ""), (3, ""), ("end",)]
+    assert told == [*((k, f"{k} of 3") for k in range(4)), ("end",)]

@@ -118,7 +118,7 @@ def likely(problem: Problem, sampler: str) -> str:
     if found is None:
         return ""
     low, high, row = found
-    times = f"{_in_words(low)} to {_in_words(high + COMPILING)}"
+    times = between(low, high + COMPILING)
     return f"may take {times} on two cores, foretold from {row.model} on {row.text()}"
 
 
@@ -140,10 +140,22 @@ def likely_folds(problems: Sequence[tuple[Problem, str]], folds: float, share: f
         return ""
     low = sum(own[0] for own in spans) * folds * share
     high = sum(own[1] for own in spans) * folds * share + COMPILING * len(spans)
-    times = f"{_in_words(low)} to {_in_words(high)}"
+    times = between(low, high)
     rest = len(found) - len(spans)
     more = f", and {rest} more that were not measured" * (rest > 0)
     return f"may take {times} on two free cores{more}"
+
+
+def between(low: float, high: float) -> str:
+    """Return a range of seconds in words.
+
+    Examples
+    --------
+    >>> from ardvark.inference.samplers.exact.measured import between
+    >>> between(40.0, 300.0)
+    '40 s to 5 min'
+    """
+    return f"{_in_words(low)} to {_in_words(high)}"
 
 
 def _in_words(seconds: float) -> str:

@@ -3,16 +3,20 @@
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import ardvark as av
 from ardvark.common import pieces as pieces_module
@@ -21,7 +25,7 @@ from ardvark.inference.choosing.candidates import Plain, Zoo, candidates, monte_
 from ardvark.inference.choosing.folds import Refits, partitions
 from ardvark.inference.methods.prediction import log_probabilities
 from ardvark.inference.scoring import penalised as grids
-from ardvark.inference.scoring.penalised import PENALISED, penalised
+from ardvark.inference.scoring.penalised import path, penalised
 from ardvark.inference.target.backend import FitFailed
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng, seed, z_limit
@@ -145,46 +149,70 @@ def test_a_tables_levels_and_medians_are_learned_outside_the_fold():
 @pytest.mark.parametrize("D", [0, 1, 20])
 def test_the_intercept_has_no_penalty(word, D):
     """Where features say nothing the mean prediction is the share of the class; with a penalty it
-    is nearer to one half, and saga, which watches the weights alone, says anything. That of L1 is
-    off by at most 1 / (1e4 C) in the sum, with C of at least 1e-3: `test_baselines.py`."""
+    is nearer to one half."""
     y = (np.arange(50) < 5).astype(int)
     X = rng(D).normal(size=(50, D)) if D else np.ones((50, 1))
     p = Plain(word).classifier(y, 0).fit(X, y).predict_proba(X)
-    assert p[:, 1].sum() == pytest.approx(5.0, abs=0.1 if word == "l1" else 5e-5)
+    assert p[:, 1].sum() == pytest.approx(5.0, abs=0.01)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
-def test_penalties_without_any_feature_are_scored_as_the_share_is(monkeypatch):
-    """Along the path too, where a wrong intercept would make a smaller penalty look better."""
+def test_penalties_without_any_feature_are_scored_as_the_share_is():
     y = (np.arange(50) < 5).astype(int)
-    grid = {"Cs": np.r_[grids.START, 1e-3, 0.1]}
-    monkeypatch.setitem(PENALISED, "elastic_net", PENALISED["elastic_net"] | grid)
-    found = penalised("elastic_net", y, 0).fit(rng(1).normal(size=(50, 20)), y)[-1]
-    largest = found.scores_.mean(axis=0)[:, len(grids.START)]
-    np.testing.assert_allclose(largest, -0.325, atol=2e-3)
+    found = penalised("elastic_net", y, 0).fit(rng(1).normal(size=(50, 20)), y)
+    np.testing.assert_allclose(found.scores_[:, 0], -0.325, atol=2e-3)
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5, 0.1])
-@pytest.mark.parametrize("C", [0.01, 0.1, 1.0])
-def test_a_penalised_regression_is_at_the_minimum_of_its_loss(C, l1_ratio, monkeypatch):
-    """The gradient of the loss is that of the penalty, and 0 for the intercept."""
-    X, y = rng(0).normal(size=(40, 60)), (np.arange(40) < 12).astype(int)
-    grid = {**PENALISED["elastic_net"], "Cs": [C], "l1_ratios": (l1_ratio,)}
-    monkeypatch.setitem(PENALISED, "elastic_net", grid)
-    scaler, found = penalised("elastic_net", y, 0).fit(X, y)
-    Z = scaler.transform(X)
-    off = found.predict_proba(Z)[:, 1] - y
-    w = found.coef_[0]
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("D", [10, 60])
+def test_a_penalised_regression_is_at_the_minimum_of_its_loss(C, l1_ratio, D):
+    """The gradient of the loss is that of the penalty, and 0 for the intercept; also where a plane
+    separates the labels, as it does for 60 features."""
+    X, y = rng(0).normal(size=(40, D)), (np.arange(40) < 12).astype(int)
+    ((w, b),) = path(X, y, [C], l1_ratio)
+    off = expit(X @ w + b) - y
     lasso, ridge = l1_ratio / C, (1.0 - l1_ratio) / C
-    gradient = Z.T @ off + ridge * w
-    assert abs(off.sum()) < 1e-6
-    np.testing.assert_allclose(gradient[w != 0], -lasso * np.sign(w[w != 0]), atol=0.02)
-    assert (np.abs(gradient[w == 0]) <= lasso + 0.02).all()
+    gradient = X.T @ off + ridge * w
+    assert abs(off.sum()) < 2e-3
+    np.testing.assert_allclose(gradient[w != 0], -lasso * np.sign(w[w != 0]), atol=0.01)
+    assert (np.abs(gradient[w == 0]) <= lasso + 0.01).all()
+
+
+def test_a_path_ends_where_a_fit_of_its_last_penalty_does():
+    X, y = rng(1).normal(size=(50, 80)), np.arange(50) % 2
+    *_, (warm, _) = path(X, y, [0.05, 0.5, 5.0], 0.5)
+    ((cold, _),) = path(X, y, [5.0], 0.5)
+    np.testing.assert_allclose(warm, cold, atol=2e-3)
+
+
+def test_an_elastic_net_of_a_wide_table_is_a_matter_of_seconds():
+    """168 rows and 2905 columns took minutes by `saga`; now it is a few seconds on one core."""
+    X = rng(0).normal(size=(134, 2905))
+    y = (X[:, :5].sum(axis=1) + rng(1).normal(size=134) > 0).astype(int)
+    started = time.process_time()
+    penalised("elastic_net", y, 0).fit(X, y)
+    assert time.process_time() - started < 60.0
+
+
+def test_inner_folds_choose_the_penalty_as_a_search_by_scikit_learn_does(data):
+    found = penalised("l1", data.y, 0).fit(data.X, data.y)
+    model = LogisticRegression(
+        l1_ratio=1.0, solver="liblinear", intercept_scaling=1e4, tol=1e-8, max_iter=10_000
+    )
+    grid = {"logisticregression__C": found.Cs}
+    pipe = make_pipeline(StandardScaler(), model)
+    search = GridSearchCV(pipe, grid, cv=found.cv, scoring="neg_log_loss").fit(data.X, data.y)
+    np.testing.assert_allclose(found.scores_[0], search.cv_results_["mean_test_score"], atol=2e-3)
+    assert search.best_params_["logisticregression__C"] == found.C_
+    p = search.predict_proba(data.X)
+    np.testing.assert_allclose(found.predict_proba(data.X), p, atol=2e-3)
+    np.testing.assert_array_equal(found.predict(data.X), search.predict(data.X))
 
 
 def test_a_penalised_regression_that_runs_out_of_steps_says_so(data, monkeypatch):
-    monkeypatch.setattr(grids, "STEPS", 2)
-    with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
+    monkeypatch.setattr(grids, "STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="has not converged in 1 step"):
         penalised("elastic_net", data.y, 0).fit(data.X, data.y)
 
 
@@ -421,3 +449,46 @@ def test_inner_folds_keep_groups_together():
         assert not {groups[k] for k in train} & {groups[k] for k in held}
     with pytest.raises(av.InputError, match="there are 2 groups, too few for 5 folds"):
         av.choose(np.arange(60.0)[:, None], y, groups=["a", "b"] * 30, candidates=["share"])
+
+
+# --- how long -------------------------------------------------------------------------------------
+
+
+def test_the_time_of_plain_candidates_is_foretold(data, caplog):
+    caplog.set_level("INFO", "ardvark")
+    av.choose(data, candidates=["ridge", "share"], folds=3, **QUIET)
+    assert "plain classifiers" not in caplog.text  # a matter of seconds
+    forest = {"forest": RandomForestClassifier(3, random_state=0), "share": "share"}
+    av.choose(data, candidates=forest, folds=3, **QUIET)
+    assert "choose: 6 fits of plain classifiers, which may take" in caplog.text
+    assert "how long 1 of them take is not known" in caplog.text
+
+
+@pytest.mark.parametrize(("N", "D"), [(60, 2000), (400, 40)])
+def test_the_time_that_is_foretold_is_what_they_take(N, D):
+    """On one core, to a factor of three and what a busy machine adds to that."""
+    X = rng(0).normal(size=(N, D))
+    y = (X[:, :3].sum(axis=1) + rng(1).normal(size=N) > 0).astype(int)
+    words, started = ("l1", "elastic_net", "ridge"), time.process_time()
+    for word in words:
+        penalised(word, y, 0).fit(X, y)
+    took = time.process_time() - started
+    told = sum(Plain(word).seconds(N, D) for word in words)
+    assert told / 10.0 < took < 10.0 * told
+
+
+def test_a_count_is_shown_from_the_start(data, monkeypatch):
+    states = []
+
+    class Said:
+        def __init__(self, *_):
+            pass
+
+        @contextmanager
+        def stage(self, name, total):
+            yield lambda completed=0, note="": states.append((completed, note))
+
+    monkeypatch.setattr("ardvark.inference.choosing.choose.Reporter", Said)
+    av.choose(data, candidates=["share"], folds=3, **QUIET)
+    assert states[0] == (0, "0 of 3")
+    assert states[2] == (2, "2 of 3: share, fold 2: finished")
