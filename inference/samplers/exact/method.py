@@ -63,7 +63,7 @@ class Options(Settings):
         "1.01 by more than chance from about 1000 on",
         at_least=100.0,
     )
-    limit: int = option(16384, "iterations per chain after which a run ends anyway", at_least=256)
+    limit: int = option(32768, "iterations per chain after which a run ends anyway", at_least=256)
     minutes: float | None = option(
         None, "time after which a run ends anyway; None: no limit of time", above=0.0
     )

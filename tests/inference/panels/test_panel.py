@@ -47,7 +47,7 @@ def small():
 
 
 @pytest.mark.parametrize(
-    ("given", "asked"), [({}, (400.0, 16384)), ({"ess": 150.0, "limit": 512}, (150.0, 512))]
+    ("given", "asked"), [({}, (400.0, 32768)), ({"ess": 150.0, "limit": 512}, (150.0, 512))]
 )
 def test_a_refit_by_exact_asks_for_what_predictions_need(small, given, asked):
     """Else a panel takes as long as five fits of which everything may be quoted."""
