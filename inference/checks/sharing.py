@@ -9,7 +9,7 @@ import dataclasses
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,19 +73,21 @@ def refits(
     plan: Plan,
     folder: str | os.PathLike[str] | None,
     processes: Processes,
+    kept_of: Mapping[str, Callable[[xr.DataTree], xr.DataTree]] | None = None,
 ) -> Iterator[tuple[str, xr.DataTree]]:
     """Fit problems as one of them is planned; yield each fit with the problem's name as it ends.
 
     Fits that are in the folder are used again; its files are named by method and problem. In other
     processes fits are silent, and a bar shows how many have ended. Once one was computed, it is
-    told how long the others may take.
+    told how long the others may take. `kept_of` says by problem what is kept in a fit's place.
     """
     models: Models = {}
     shown = Reporter(f"{title} {plan.name}", plan.sampling.progressbar and elsewhere(processes))
     there = plan.on(processes)
     names = {f"{plan.name}-{name.replace(' ', '-')}": name for name in problems}
     plans = {key: there.of(Sharing.of(problems[name], models)) for key, name in names.items()}
-    work = Fits(plans, None if folder is None else Path(folder))
+    kept = {key: kept_of[name] for key, name in names.items()} if kept_of else {}
+    work = Fits(plans, None if folder is None else Path(folder), kept)
     first = 1 + sum(map(work.kept, plans))  # that is computed: kept ones come before it
     stage = shown.stage("fits", total=len(plans))
     began = time.perf_counter()

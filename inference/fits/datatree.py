@@ -112,8 +112,9 @@ def assemble(
     model: "pm.Model | None",
     problem: Problem | None,
     attrs: Mapping[str, Any],
+    derived: bool = True,
 ) -> xr.DataTree:
-    """Return the DataTree of a result, with likelihood, data and attrs added."""
+    """Return the DataTree of a result, with attrs, and likelihood and data if `derived`."""
     if problem is None:
         dims, coords = model_dims(model), model_coords(model)
     else:
@@ -122,9 +123,9 @@ def assemble(
     posterior = dataset(result.posterior, dims, coords, draws=True)
     groups: dict[str, xr.Dataset] = {"posterior": posterior}
     groups["sample_stats"] = dataset(result.sample_stats, result.dims, coords, draws=True)
-    if problem is not None:
+    if derived and problem is not None:
         groups |= _derived(problem, posterior, attrs["kind"])
-    elif model is not None:
+    elif derived and model is not None:
         groups |= _of_own_model(model, posterior, attrs["kind"])
     if result.details:
         groups["fit"] = dataset(result.details, dims, coords, draws=False)

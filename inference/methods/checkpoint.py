@@ -71,7 +71,8 @@ class Checkpoint:
             "status": "not_converged", "reason": "it was stopped", **result.attrs,
         }  # fmt: skip
         model = self.plan.target.model if problem is None else None
-        save(assemble(result, model=model, problem=problem, attrs=attrs), self.path)
+        tree = assemble(result, model=model, problem=problem, attrs=attrs, derived=False)
+        save(tree, self.path)
         self._written = time.monotonic()
 
     def done(self) -> None:

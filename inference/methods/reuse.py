@@ -8,7 +8,7 @@ cannot be read, or contains another problem or method, it is renamed and not ove
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,15 +35,24 @@ class Fits(Pieces[str, xr.DataTree]):
         What is fitted, by key.
     folder : Path, optional
         None: nothing is read or written.
+    kept_of : dict of callable
+        By key, what is made of a fit that has draws, and kept in its place; by default all of it.
     """
 
     quiet: ClassVar[bool] = False
     plans: Mapping[str, Plan]
     folder: Path | None = None
+    kept_of: Mapping[str, Callable[[xr.DataTree], xr.DataTree]] = field(default_factory=dict)
 
     def start(self) -> Callable[[str], xr.DataTree]:
         """Return the function that fits."""
-        return lambda key: run.compute(self.plans[key], checkpoint=self._checkpoint(key))
+
+        def fitted(key: str) -> xr.DataTree:
+            tree = run.compute(self.plans[key], checkpoint=self._checkpoint(key))
+            made = self.kept_of.get(key)
+            return tree if made is None or tree.attrs["status"] == "failed" else made(tree)
+
+        return fitted
 
     def failure(self, key: str, reason: str) -> xr.DataTree:
         """Return a fit without draws, which says why."""

@@ -24,12 +24,15 @@ not fit the labels again. So it hardly overfits, although it chooses among many 
 import json
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 
+import joblib
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ardvark.common.pieces import Processes
+from ardvark.common.pieces import Processes, elsewhere
+from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.data import Dataset
 from ardvark.data.groups import EVENTS
@@ -40,13 +43,16 @@ from ..fits.datatree import check_same, group
 from ..fits.selection import PROBABILITY
 from ..methods import registry
 from ..samplers.exact import method as exact
+from ..samplers.exact.measured import between
 from ..target.sampling import Sampling
-from .evaluation import Predictions, Scores, partition, scored
+from .evaluation import Predictions, Scores, kept, partition, scored
 from .result import Panel, in_posterior
 from .search import search
 
 LARGEST = 20
 """Features of the largest panel, unless other sizes are asked for."""
+_SHORT = 1.0  # seconds of a refit that nobody is told of beforehand
+_DRAWS = 500  # that a refit by `exact` keeps of a chain, as those of `choose` do
 
 
 def panel(
@@ -128,24 +134,26 @@ def panel(
     plan = _plan(problem, fit, random_seed, progressbar)
     folds = whole("folds", folds, 2)
     fold = partition(problem.y, folds, plan.sampling.seed, problem.data.groups)
-    took = f"{float(fit.attrs.get('seconds_run', 0.0)):.0f} s"
-    logger.info("panel: a search, then %d refits, each at most as long as the fit: %s", folds, took)
+    report = Reporter("panel", progressbar)
+    _foretell(fit, plan, folds, processes)
     known = Predictions.of(problem, fit)
-    path = search(known.clusters, known.X, wanted[-1], known.always)
+    path = _searched(known, wanted[-1], report, "search")
     left_out = None if test is None else scored(problem, fit, test, path, wanted, known)
     parts = {f"fold {k + 1}": problem.take(np.flatnonzero(fold != k)) for k in range(folds)}
+    rows = {
+        name: problem.data.take(np.flatnonzero(fold == k), both=False)
+        for k, name in enumerate(parts)
+    }
     paths, scores, troubles = {}, {}, []
-    for name, tree in refits("panel", parts, plan, folder, processes):
+    needed = {name: partial(kept, part, rows[name]) for name, part in parts.items()}
+    for name, tree in refits("panel", parts, plan, folder, processes, needed):
         if tree.attrs["status"] == "failed":
             raise InputError(f"the refit without {name} failed: {tree.attrs['reason']}")
         if tree.attrs["status"] != "finished":
             troubles.append(name)
-        part, k = parts[name], int(name.split()[1]) - 1
-        own = Predictions.of(part, tree)
-        paths[name] = search(own.clusters, own.X, wanted[-1], own.always)
-        rows = problem.data.take(np.flatnonzero(fold == k), both=False)
-        scores[name] = scored(part, tree, rows, paths[name], wanted, own)
-        logger.info("panel: %s", name)
+        own = Predictions.of(parts[name], tree)
+        paths[name] = _searched(own, wanted[-1], report, f"search without {name}")
+        scores[name] = scored(parts[name], tree, rows[name], paths[name], wanted, own)
     names = problem.feature_names
     table = tabulated([scores[name] for name in parts], wanted)
     if left_out is not None:
@@ -166,6 +174,29 @@ def panel(
         | ({} if left_out is None else {"left out": left_out}),
         few_events=tuple(n for n in parts if np.bincount(scores[n].y, minlength=2).min() < EVENTS),
     )
+
+
+def _foretell(fit: xr.DataTree, plan: registry.Plan, folds: int, processes: Processes) -> None:
+    """Say how long the refits may take: as long as the fit, or the share of its draws they need."""
+    took = float(fit.attrs.get("seconds_run", 0.0))
+    if took < _SHORT:
+        return
+    if elsewhere(processes):  # where its chains run one after the other
+        took *= min(plan.sampling.chains, joblib.cpu_count())
+    low = took
+    if plan.name == exact.NAME:
+        low *= plan.options.ess / json.loads(fit.attrs["options"])["ess"]
+    rounds = -(-folds // joblib.effective_n_jobs(processes))
+    logger.info(
+        "panel: %d refits, each %s, together %s",
+        folds, between(low, took), between(rounds * low, rounds * took)
+    )  # fmt: skip
+
+
+def _searched(known: Predictions, size: int, report: Reporter, name: str) -> list[int]:
+    """Return the first features of a search, and show how many it has."""
+    with report.stage(name, size) as update:
+        return search(known.clusters, known.X, size, known.always, update)
 
 
 def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
@@ -266,14 +297,15 @@ def _plan(problem: Problem, fit: xr.DataTree, seed: int | None, progressbar: boo
         )
     if not group(fit, "posterior").data_vars:
         raise InputError(f"this fit has no draws: {attrs.get('reason', attrs['status'])}")
+    draws, options = int(attrs["draws"]), json.loads(attrs["options"])
+    if attrs["method"] == exact.NAME:
+        options["ess"] = min(options["ess"], exact.IN_A_FOLD["ess"])
+        draws = min(draws, _DRAWS)
     sampling = Sampling(
-        draws=int(attrs["draws"]),
+        draws=draws,
         chains=int(attrs["chains"]),
         seed=int(attrs["seed"]) if seed is None else seed,
         keep="shared",
         progressbar=progressbar,
     )
-    options = json.loads(attrs["options"])
-    if attrs["method"] == exact.NAME:
-        options["ess"] = min(options["ess"], exact.IN_A_FOLD["ess"])
     return registry.prepare(attrs["method"], problem, options, sampling)

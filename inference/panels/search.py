@@ -18,6 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from ardvark.common.progress import Update
+
 from .clusters import Clusters
 from .projection import design, divergence, project
 
@@ -34,6 +36,7 @@ def search(
     X: np.ndarray,
     size: int,
     always: np.ndarray | None = None,
+    update: Update = lambda *_: None,
 ) -> list[int]:
     """Return the first features of the search, in the order in which they are added.
 
@@ -47,13 +50,16 @@ def search(
         How many features to add.
     always : array (N, a), optional
         Columns that every submodel has.
+    update : callable
+        Gets how many features there are, and a note.
     """
     D = X.shape[1]
     if D <= SCREEN:
         candidates = list(range(D))
     else:
+        update(0, f"candidates among {D} features")
         candidates = l1_order(clusters.weight @ clusters.p, X, always)[: max(SCREEN, size)]
-    return forward(clusters, X, size, candidates, always)
+    return forward(clusters, X, size, candidates, always, update)
 
 
 def forward(
@@ -62,11 +68,14 @@ def forward(
     size: int,
     candidates: Sequence[int],
     always: np.ndarray | None = None,
+    update: Update = lambda *_: None,
 ) -> list[int]:
     """Return the features that forward steps add, in order; a tie goes to the first candidate."""
     chosen: list[int] = []
     left = list(candidates)
-    for _ in range(min(size, len(left))):
+    size = min(size, len(left))
+    for count in range(size):
+        update(count, f"{count} of {size} features")
         found = divergences(clusters, X, [[*chosen, j] for j in left], always)
         chosen.append(left.pop(int(found.argmin())))
     return chosen

@@ -119,7 +119,7 @@ def likely(problem: Problem, sampler: str) -> str:
         return ""
     low, high, row = found
     times = between(low, high + COMPILING)
-    return f"may take {times} on two cores, foretold from {row.model} on {row.text()}"
+    return f"may take {times} on two free cores, foretold from {row.model} on {row.text()}"
 
 
 def likely_folds(problems: Sequence[tuple[Problem, str]], folds: float, share: float) -> str:

@@ -46,7 +46,7 @@ ABOUT = About(
     cost="That of the sampler (nuts or gibbs), for as many iterations as convergence takes.",
 )
 IN_A_FOLD = {"ess": 400.0, "limit": 2048}
-"""Options of `choose`'s refits, which only predict a fold; `panel` takes the first. A probability
+"""Options of refits by `choose`, which only predict a fold; `panel` takes the first. A probability
 needs fewer effective draws than what may be quoted: 400 give it a Monte Carlo error of a twentieth
 of its posterior standard deviation."""
 LONG = 60.0

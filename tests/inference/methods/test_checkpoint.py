@@ -44,6 +44,7 @@ def test_a_killed_run_goes_on(sampler, problem, tmp_path, monkeypatch):
     kept = read(path)
     assert kept.attrs["iterations"] == 384
     assert kept.attrs["status"] == "not_converged"
+    assert set(kept.children) == {"posterior", "sample_stats", "fit"}  # what it goes on from
     before = kept["posterior"]["eta"].values
     whole = av.fit(problem, "exact", checkpoint=path, **asked)
     assert not path.exists()

@@ -15,7 +15,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.methods import registry
 from ardvark.inference.panels import panel as module
-from ardvark.inference.panels.evaluation import Predictions, Scores, partition, scored
+from ardvark.inference.panels.evaluation import Predictions, Scores, kept, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
 from ardvark.inference.panels.projection import design
 from ardvark.inference.panels.search import search
@@ -80,11 +80,11 @@ def test_no_fold_sees_its_own_rows(monkeypatch):
     seen = []
 
     def recorded(problem, tree, rows, path, sizes, predictions):
-        posterior = tree["posterior"]["beta"].values
+        clusters = tree["panel"]["cluster"].values
         train = set(problem.data.sample_names)
         assert not train & set(rows.sample_names)
         assert len(train) + rows.N == 90
-        seen[-1].append((problem.fingerprint, tuple(path), posterior, predictions.p))
+        seen[-1].append((problem.fingerprint, tuple(path), clusters, predictions.p))
         return scored(problem, tree, rows, path, sizes, predictions)
 
     monkeypatch.setattr(module, "scored", recorded)
@@ -212,6 +212,37 @@ def test_refits_are_kept_and_used_again_and_their_time_is_told(small, tmp_path, 
             pd.testing.assert_frame_equal(found.table, panel.table)
             for k in (2, 4):
                 (tmp_path / f"ridge-fold-{k}.nc").unlink()
+
+
+def test_of_a_refit_only_its_predictions_are_kept():
+    """No draws, which are hundreds of megabytes of a wide table; nothing that is scored changes."""
+    frame, y = table(2)
+    problem = av.problem("horseshoe", frame, y)
+    part, rows = problem.take(np.arange(60)), problem.data.take(np.arange(60, 90), both=False)
+    own = av.fit(part, "ridge", random_seed=seed(), **SMALL)
+    few = kept(part, rows, own)
+    assert not few["posterior"].data_vars
+    assert few.attrs == own.attrs
+    whole, less = (scored(part, tree, rows, [1, 0], [0, 2]) for tree in (own, few))
+    for name in ("full", "draws", "formula"):
+        np.testing.assert_allclose(getattr(less, name), getattr(whole, name), rtol=1e-12)
+    clusters, known = (Predictions.of(part, tree).clusters for tree in (own, few))
+    np.testing.assert_array_equal(clusters.p, known.p)
+    np.testing.assert_array_equal(clusters.weight, known.weight)
+
+
+def test_refits_by_exact_are_foretold_by_the_draws_that_they_need(small, caplog):
+    """The fit had 1000 effective draws in 100 s, and a refit asks for 400."""
+    caplog.set_level("INFO", "ardvark")
+    problem, fit, _ = small
+    plan = registry.prepare("exact", problem, {}, Sampling(draws=60, chains=2, seed=1))
+    exact = fit.copy()
+    exact.attrs = {**fit.attrs, "method": "exact", "options": json.dumps(vars(plan.options))}
+    exact.attrs |= {"seconds_run": 100.0, "draws": 1000}
+    refit = module._plan(problem, exact, None, False)
+    module._foretell(exact, refit, 5, None)
+    assert "panel: 5 refits, each 40 s to 100 s, together 3 min to 8 min" in caplog.text
+    assert refit.sampling.draws == 500
 
 
 # --- members, coefficients, files -----------------------------------------------------------------

@@ -127,3 +127,17 @@ def test_a_path_is_no_longer_than_there_are_features():
     X = rng(11).normal(size=(3, 2))
     assert sorted(search(clusters, X, 9)) == [0, 1]
     assert search(clusters, X, 0) == []
+
+
+def test_a_search_shows_how_many_features_it_has():
+    p = rng(0).uniform(size=(6, 30))
+    states = []
+    found = search(
+        clustered(p), rng(1).normal(size=(30, 120)), 2, None, lambda *s: states.append(s)
+    )
+    assert len(found) == 2
+    assert states == [
+        (0, "candidates among 120 features"),
+        (0, "0 of 2 features"),
+        (1, "1 of 2 features"),
+    ]

@@ -80,7 +80,9 @@ def test_a_time_is_foretold_as_a_range():
     row = nearest(av.problem("rfvm", data), "nuts")
     text = measured.likely(av.problem("rfvm", data), "nuts")
     low, high = row.seconds / measured.ALIKE, row.seconds * measured.ALIKE + measured.COMPILING
-    assert text.startswith(f"may take {low:.0f} s to {high:.0f} s on two cores, foretold from rfvm")
+    assert text.startswith(
+        f"may take {low:.0f} s to {high:.0f} s on two free cores, foretold from rfvm"
+    )
     few = measured.likely(av.problem("rfvm", data.take(range(119))), "nuts")  # a third of the rows
     assert few.startswith(f"may take {row.seconds / 3 / measured.NEAR:.0f} s to ")
     other = measured.likely(av.problem("horseshoe", data), "nuts")
