@@ -81,12 +81,17 @@ def nearest(got: object, known: Iterable[str], cutoff: float = 0.5) -> list[str]
     return [name for word in close for name in names if name.casefold() == word]
 
 
-def unknown_option(owner: str, got: Iterable[str], known: Iterable[str]) -> TypeError:
-    """Return the TypeError for keyword arguments that an owner does not have."""
+def unknown_option(
+    owner: str, got: Iterable[str], known: Iterable[str], beside: Sequence[str] = ()
+) -> TypeError:
+    """Return the TypeError for keyword arguments that an owner does not have.
+
+    Those `beside` its options, which every owner takes, may have been meant.
+    """
     names = sorted(known)
     parts = []
     for name in got:
-        near = nearest(name, names)
+        near = nearest(name, [*names, *beside])
         parts.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
     listed = ", ".join(names) if names else "none"
     return TypeError(f"{owner} has no option {', '.join(parts)}. Its options: {listed}.")

@@ -315,6 +315,11 @@ def check_same(
     """
     if isinstance(problem, xr.DataTree):
         raise InputError("the problem comes first and then its fit; here they are swapped.")
+    if not hasattr(problem, "fingerprint"):
+        raise InputError(
+            f"this needs a problem of ardvark.problem, got a {type(problem).__name__}. Of a "
+            "pm.Model, new rows are predicted by pm.set_data and pm.sample_posterior_predictive."
+        )
     found = tree.attrs.get("fingerprint")
     if found is None:
         raise InputError(NOT_ADOPTED)

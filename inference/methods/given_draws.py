@@ -61,6 +61,10 @@ class Expected:
         """Return variables and statistics, each (chain, draw, ...), and the seconds of sampling."""
         if isinstance(draws, xr.DataTree):
             given_alone = "posterior" not in draws.children and set(LEAD) <= set(draws.dims)
+            if draws.children and not given_alone and "posterior" not in draws.children:
+                raise InputError(
+                    f"these draws have no group 'posterior', but {', '.join(draws.children)}."
+                )
             posterior = draws.to_dataset() if given_alone else group(draws, "posterior")
             seconds = float(posterior.attrs.get("sampling_time", np.nan))
             return self._in_order(posterior), _statistics(draws), seconds

@@ -139,13 +139,16 @@ def usual(problem: Problem) -> list[str]:
     return [name for name in names if name not in exact_ones or "exact" not in names]
 
 
+_OF_EVERY_FIT = ("draws", "chains", "random_seed", "progressbar", "keep")
+
+
 def make_options(name: str, given: Mapping[str, Any]) -> Any:
     """Return a method's Options; an unknown one is a TypeError that lists them."""
     options = BACKENDS[name].Options
     known = {f.name for f in dataclasses.fields(options)}
     wrong = [k for k in given if k not in known]
     if wrong:
-        raise unknown_option(f"method {name!r}", wrong, known)
+        raise unknown_option(f"method {name!r}", wrong, known, _OF_EVERY_FIT)
     return options(**given)
 
 
@@ -264,7 +267,10 @@ def prepare(
     """
     target = Target(target) if isinstance(target, Problem) else target
     if not isinstance(target, Target):
-        raise InputError(f"the problem comes first, and then the method; got {target!r} as one.")
+        kind = repr(target) if isinstance(target, str) else f"a {type(target).__name__}"
+        raise InputError(
+            f"a problem of ardvark.problem comes first, and then the method; got {kind} as one."
+        )
     name = resolve(method, target.problem)
     backend, settings = BACKENDS[name], make_options(name, options)
     why_not = backend.supports(target)

@@ -21,6 +21,8 @@ from pymc.initial_point import make_initial_point_fn
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 
+from ardvark.common.validate import InputError
+
 from .compiled import Data, Function
 
 
@@ -69,12 +71,24 @@ class Density:
         self._pieces = self._cut()
 
         self.graph: Any = rewrite_graph(model.logp(), include=["canonicalize", "stabilize"])
-        gradient = pt.concatenate([g.ravel() for g in pt.grad(self.graph, [*self._pieces])])
+        gradient = pt.concatenate([g.ravel() for g in self._gradients()])
         both = clone_replace([self.graph, gradient], self._pieces)
         self.function = Function(model, self._x, both, self.data)
         self._expansions: dict[tuple[str, ...], Function] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self.seconds_compile = time.perf_counter() - started
+
+    def _gradients(self) -> list[Any]:
+        """Return the gradient in each value variable; refuse one that the density does not have."""
+        given: Any = {"disconnected_inputs": "ignore", "return_disconnected": "none"}
+        found = pt.grad(self.graph, [*self._pieces], **given)
+        absent = [v.name for v, g in zip(self._pieces, found, strict=True) if g is None]
+        if absent:
+            raise InputError(
+                f"the density does not depend on {', '.join(absent)}: the prior is flat, and "
+                "nothing that is observed depends on it, so there is no posterior."
+            )
+        return found
 
     def refresh(self) -> bool:
         """Look up the data and the initial point, which `pm.set_data` may have changed.

@@ -31,7 +31,7 @@ class Target:
     Raises
     ------
     InputError
-        It is neither.
+        It is neither, or a model without free variables.
     """
 
     def __init__(self, source: Problem | pm.Model) -> None:
@@ -45,6 +45,11 @@ class Target:
                     f"fit needs a Problem or a pm.Model, got {type(source).__name__}: "
                     "the problem comes first. "
                     "Make one with ardvark.problem(model, data)."
+                )
+            if not source.free_RVs:
+                raise InputError(
+                    "this model has no variable that is neither observed nor fixed, so it has no "
+                    "posterior. pm.do returns a model in which a variable is a constant."
                 )
 
     @property

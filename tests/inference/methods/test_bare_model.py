@@ -343,3 +343,46 @@ def test_discrete_variables_are_adopted_and_no_fit_is_proposed_that_would_refuse
     assert fits["0"]["posterior"]["z"].dtype == mixture["z"].dtype
     with pytest.raises(InputError, match="z is discrete; another value is the first in chain 0"):
         av.adopt(mixture, {"z": draws[0]["z"] + 0.5})
+
+
+def flat():
+    pm.Flat("shift")
+    pm.Normal("y", pm.Normal("mean"), 1.0, observed=[1.0])
+
+
+def excluded():
+    pm.Uniform("y", 0.0, pm.Uniform("most", 0.0, 0.5), observed=[0.9])
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        (lambda: pm.Normal("y", observed=[1.0]), "no variable that is neither observed nor fixed"),
+        (flat, "the density does not depend on shift: the prior is flat"),
+    ],
+)
+def test_a_model_without_a_posterior_is_refused(variables, said):
+    with pm.Model() as model:
+        variables()
+    for method in ("exact", "laplace"):
+        with pytest.raises(InputError, match=said):
+            av.fit(model, method, progressbar=False)
+
+
+def test_data_that_the_prior_excludes_are_named_where_no_chain_can_start():
+    with pm.Model() as model:
+        excluded()
+    failed = av.fit(model, "exact", progressbar=False)
+    assert failed.attrs["status"] == "failed"
+    assert "a prior excludes the data" in failed.attrs["reason"]
+
+
+def test_what_only_problems_have_says_so(model, fits):
+    with pytest.raises(InputError, match=r"got a Model\. Of a pm\.Model, new rows"):
+        av.predict(model, fits["exact"], [[1.0]])
+    with pytest.raises(InputError, match="got a Model as one"):
+        av.sensitivity(model, "laplace")
+    with pytest.raises(InputError, match="have no group 'posterior', but prior"):
+        av.adopt(model, pm.sample_prior_predictive(20, model=model, random_seed=0))
+    with pytest.raises(TypeError, match="did you mean 'draws'"):
+        av.fit(model, "exact", draw=5)
