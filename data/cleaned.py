@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,10 +189,13 @@ class Table(Dataset):
         encoder = encoder_of(self.cleaning, train.raw)
         return _encoded(train, encoder), _encoded(other, encoder)
 
-    @cached_property
-    def remarks(self) -> tuple[str, ...]:
-        """What a reader of results should know: how the table was cleaned, then as any data."""
+    @property
+    def prepared(self) -> tuple[str, ...]:
+        """What was left out, encoded and filled, and the groups, in sentences."""
         said = [f"Rows left out: {', '.join(self.left_out)}."] if self.left_out else []
+        dropped = [name for name in self.cleaning.drop if name]
+        if dropped:
+            said.append(f"Columns left out: {listed(dropped, 12)}.")
         became = self.encoder.became()
         if became:
             said.append(f"Text became numbers ({self.cleaning.encode}): {'; '.join(became)}.")
@@ -205,7 +207,7 @@ class Table(Dataset):
             if any(name in self.encoder.levels_ for name in missing.index):
                 rule += ", a word by the most frequent one"
             said.append(f"{missing.sum()} missing values were filled by {rule}: {shown}.")
-        return (*said, *super().remarks)
+        return (*said, *super().prepared)
 
     def _of_codes(self) -> list[str]:
         """Return which numbers may stand for missing values, before these were filled."""

@@ -233,13 +233,21 @@ class Dataset:
         """Their names."""
         return tuple(self.feature_names[k] for k in np.flatnonzero(self.constant).tolist())
 
+    @property
+    def prepared(self) -> tuple[str, ...]:
+        """What was done to the data before any model saw them, in sentences."""
+        if self.groups is None:
+            return ()
+        count = len(set(self.groups))
+        return (
+            f"{self.N} rows of {count} groups: splits and folds keep them together, and the "
+            "likelihood takes all rows as independent.",
+        )
+
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of results should know: rows that are few, unbalanced or repeated."""
-        said = self._of_codes()
-        if self.groups is not None:
-            count = len(set(self.groups))
-            said.insert(0, f"{self.N} rows of {count} groups: splits and folds keep them together.")
+        """What a reader of results should know: how they were prepared, and what is odd."""
+        said = [*self.prepared, *self._of_codes()]
         if self.N < FEW:
             said.append(f"Only {self.N} samples: expect wide intervals and an unreliable accuracy.")
         small = int(np.argmin(self.counts))

@@ -191,6 +191,40 @@ def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path, command):
     assert "it was told to" in done.stdout
 
 
+@pytest.mark.usefixtures("methods")
+def test_a_prediction_says_what_its_study_lacks(own_csv, tmp_path, command):
+    """Convergence, its report, and its fits."""
+    words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
+    done = command(*words, "--draws", 50, "--chains", 2, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rough = "The fit by chain has not converged: take its numbers as rough.\n"
+    stopped = "The study was stopped before its report. To go on: ardvark compare rfvm"
+    done = command("predict", tmp_path, own_csv)
+    assert done.returncode == 0, done.stderr
+    assert rough in done.stderr
+    assert stopped not in done.stderr
+    (tmp_path / "report.html").unlink()
+    done = command("predict", tmp_path, own_csv)
+    assert done.returncode == 0, done.stderr
+    assert rough in done.stderr
+    assert stopped in done.stderr
+    (tmp_path / "chain.nc").unlink()
+    for name in ("predict", "panel"):
+        done = command(name, tmp_path, *([own_csv] if name == "predict" else []))
+        assert done.returncode == 2
+        assert "contains no fit yet: the study was stopped before its first" in done.stderr
+
+
+@pytest.mark.usefixtures("methods")
+def test_a_fit_that_has_converged_is_not_doubted(own_csv, tmp_path, command):
+    words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--methods", "prior"]
+    assert command(*words, "--draws", 50, "--out", tmp_path).returncode == 0
+    done = command("predict", tmp_path, own_csv, "--method", "prior")
+    assert done.returncode == 0, done.stderr
+    assert "converged" not in done.stderr
+    assert "stopped" not in done.stderr
+
+
 # --- what the zoo says of itself ------------------------------------------------------------------
 
 

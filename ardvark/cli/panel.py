@@ -7,8 +7,7 @@ import typer
 from ardvark.common.interrupt import last_words
 
 from .arguments import typed
-from .predict import chosen
-from .studies import StudyFolder, problem_of, settings_of
+from .studies import StudyFolder, fit_of, problem_of, settings_of
 
 
 def panel(
@@ -34,14 +33,12 @@ def panel(
     Finished refits are kept. Run an interrupted command again to compute only what is missing.
     """
     import ardvark as av
-    from ardvark.inference.comparison import study
-    from ardvark.inference.comparison.entry import reference_of
     from ardvark.inference.fits.datatree import write_files
     from ardvark.inference.panels.page import panel_page
 
-    problem, test = problem_of(settings_of(folder))
-    fits = study.load_fits(folder, problem)
-    fit = fits[chosen(fits, method, reference_of(fits))]
+    settings = settings_of(folder)
+    problem, test = problem_of(settings)
+    _, fit = fit_of(folder, problem, method, settings["command"])
     kept = folder / "panel"
     last_words(f"Stopped. Finished refits are in {kept}. Run the same command to continue.")
     found = av.panel(

@@ -1,15 +1,15 @@
 """`ardvark predict`: new rows, by a fit of a finished study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ardvark.common.validate import InputError, named
+from ardvark.common.validate import InputError
 
 from . import tables
-from .studies import StudyFolder, problem_of, settings_of
+from .studies import StudyFolder, fit_of, problem_of, settings_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +44,6 @@ def predict(
 ) -> None:
     """Predict new rows with a fit of a study, cleaned as its training rows were."""
     from ardvark.data.reading import stem
-    from ardvark.inference.comparison import study
-    from ardvark.inference.comparison.entry import reference_of
     from ardvark.inference.fits.datatree import write_files
 
     from .listing import NARROW, print_table
@@ -60,10 +58,9 @@ def predict(
         rows = _rows(problem, new, reading, tuple(_coefficients(folder).index[1:]))
         found = _by_panel(problem, rows, _coefficients(folder))
     else:
-        fits = study.load_fits(folder, problem)
-        name = chosen(fits, method, reference_of(fits))
+        name, fit = fit_of(folder, problem, method, settings["command"])
         rows = _rows(problem, new, reading, None)
-        found = _by_fit(problem, fits[name], rows)
+        found = _by_fit(problem, fit, rows)
     what = "score" if problem.spec.link == "identity" else f"P({problem.data.class_names[1]})"
     found = found.rename(columns={"mean": what})
     filled = rows.attrs.get("filled", [])
@@ -134,19 +131,3 @@ def _by_panel(problem: "Problem", rows: "pd.DataFrame", b: "pd.Series") -> "pd.D
     mean = expit(b.iloc[0] + rows.to_numpy() @ b.iloc[1:].to_numpy())
     label = np.array(problem.data.class_names)[(mean > 0.5).astype(int)]
     return pd.DataFrame({"mean": mean, "label": label}, index=rows.index.rename("row"))
-
-
-def chosen(fits: "Mapping[str, DataTree]", method: str | None, reference: str | None) -> str:
-    """Return the name of the fit to predict with, or to project."""
-    usable = [name for name, tree in fits.items() if tree.attrs["status"] != "failed"]
-    if method is not None:
-        return named("fit", method, usable, "These are the fits of this study.")
-    default = [name for name in ("exact", reference) if name in usable]
-    if default or len(usable) == 1:
-        return str((default or usable)[0])
-    if not usable:
-        raise InputError("every method of this study failed, so none can predict.")
-    raise InputError(
-        f"this study has no exact posterior. Name the fit to predict with: --method "
-        f"{' or --method '.join(usable)}."
-    )

@@ -13,6 +13,8 @@ from . import tables
 from .arguments import words
 
 if TYPE_CHECKING:
+    from xarray import DataTree
+
     from ardvark.data import Dataset
     from ardvark.models import Problem
 
@@ -124,3 +126,38 @@ def dataset_of(
         wanted = error.mended.declared() if error.mended else {}
         command_line = tables.mended_command(typed, wanted)
         raise InputError(error.report(command_line, tables.answer)) from None
+
+
+def fit_of(
+    folder: Path, problem: "Problem", method: str | None, command: str
+) -> "tuple[str, DataTree]":
+    """Return the fit of a study to predict with or to project, and its name; say what it lacks.
+
+    `command` is the one that made the study.
+    """
+    from ardvark.inference.comparison import study
+    from ardvark.inference.comparison.entry import reference_of
+
+    fits = study.load_fits(folder, problem)
+    name = _chosen(fits, method, reference_of(fits))
+    if fits[name].attrs["status"] == "not_converged":
+        typer.echo(f"The fit by {name} has not converged: take its numbers as rough.", err=True)
+    if not (folder / study.REPORT).exists():
+        typer.echo(f"The study was stopped before its report. To go on: {command}", err=True)
+    return name, fits[name]
+
+
+def _chosen(fits: "Mapping[str, DataTree]", method: str | None, reference: str | None) -> str:
+    """Return the name of the fit to predict with, or to project."""
+    usable = [name for name, tree in fits.items() if tree.attrs["status"] != "failed"]
+    if method is not None:
+        return named("fit", method, usable, "These are the fits of this study.")
+    default = [name for name in ("exact", reference) if name in usable]
+    if default or len(usable) == 1:
+        return str((default or usable)[0])
+    if not usable:
+        raise InputError("every method of this study failed, so none can predict.")
+    raise InputError(
+        f"this study has no exact posterior. Name the fit to predict with: --method "
+        f"{' or --method '.join(usable)}."
+    )

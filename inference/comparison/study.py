@@ -28,6 +28,8 @@ from .table import Comparison, compare
 
 SETTINGS = "study.json"
 SENSITIVITY = "sensitivity"
+REPORT = "report.html"
+"""Written last: a study without it was stopped."""
 
 
 def run(
@@ -116,8 +118,13 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
 
     A file that cannot be read is left out with a warning.
     """
-    fits = {}
-    for path in sorted(Path(folder).glob("*.nc")):
+    fits, paths = {}, sorted(Path(folder).glob("*.nc"))
+    if not paths:
+        raise InputError(
+            f"{folder} contains no fit yet: the study was stopped before its first one had ended. "
+            f"To go on: {read_settings(folder)['command']}"
+        )
+    for path in paths:
         try:
             fits[path.stem] = read(path)
         except InputError as error:
@@ -192,5 +199,5 @@ def summarise(
         drawn = {f"{name}.{end}": picture.figure for name, picture in pictures.items()
                  for end in ("png", "pdf", "svg")}  # fmt: skip
         write_files(folder, drawn)
-        comparison.to_html(folder / "report.html", command, sensitivity, pictures)
+        comparison.to_html(folder / REPORT, command, sensitivity, pictures)
     return comparison

@@ -18,7 +18,7 @@ _PACKAGES = ("pymc", "pytensor", "nutpie", "numpy")
 
 
 def methods_text(problem: Problem, tree: xr.DataTree) -> str:
-    """Return model, prior, computation and versions of a fit in sentences.
+    """Return model, data, prior, computation and versions of a fit in sentences.
 
     Examples
     --------
@@ -35,6 +35,7 @@ def methods_text(problem: Problem, tree: xr.DataTree) -> str:
     attrs, spec = tree.attrs, problem.spec
     scaled = ", each standardised by its mean and standard deviation" if problem.standardize else ""
     always = f" Always in the model: {', '.join(problem.always)}." if problem.always else ""
+    prepared = "".join(f" {sentence}" for sentence in problem.data.prepared)
     versions = json.loads(str(attrs.get("versions", "{}")))
     used = ", ".join(f"{name} {versions[name]}" for name in _PACKAGES if name in versions)
     computed = _COMPUTED[attrs["kind"]].format(
@@ -44,8 +45,9 @@ def methods_text(problem: Problem, tree: xr.DataTree) -> str:
     seed = f"; seed {attrs['seed']}" if "seed" in attrs else ""
     return (
         f"The model is {spec.title} ({spec.name}; {spec.citation}), fitted to {problem.data.N} "
-        f"rows and {problem.D} features{scaled}.{always} Prior: {_prior(problem)}. Its posterior "
-        f"was {computed}, with ardvark {versions.get('ardvark', '')} ({used}{seed}). "
+        f"rows and {problem.D} features{scaled}.{always}{prepared} "
+        f"Prior: {_prior(problem)}. Its posterior was {computed}, with ardvark "
+        f"{versions.get('ardvark', '')} ({used}{seed}). "
         "An effect is per standard deviation of the feature, and P(> t) is the "
         "posterior probability that its absolute value is above t; the Bayes factor is the "
         "posterior odds of that over its prior odds. Intervals are central 90 % intervals."

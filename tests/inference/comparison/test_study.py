@@ -189,6 +189,11 @@ def test_a_folder_belongs_to_one_problem(problem, tmp_path):
     with pytest.raises(InputError, match=r"another problem \(ardvark compare a b\)"):
         study.write_settings(tmp_path, {"fingerprint": "two", "command": ""})
     assert study.read_settings(tmp_path)["fingerprint"] == "one"
+    with pytest.raises(InputError, match=r"no fit yet: .* To go on: ardvark compare a b"):
+        study.load_fits(tmp_path, problem)
+    other = xr.DataTree.from_dict({"/posterior": xr.Dataset()})
+    other.attrs = {"kind": "mcmc", "fingerprint": "one"}
+    save(other, tmp_path / "exact.nc")
     with pytest.raises(InputError, match="contains no fit of this problem"):
         study.load_fits(tmp_path, problem)
     with pytest.raises(InputError, match="contains no study"):
