@@ -176,7 +176,7 @@ def test_figures_in_words(snapshot, comparison):
     some = {name: comparison.fits[name] for name in ("exact", "narrow", "turned")}
     comparison = dataclasses.replace(comparison, fits=some)
     lines = []
-    for kind in ("forest", "curve", "eta", "reliability", "samples", "ranks"):
+    for kind in ("forest", "curve", "eta", "reliability", "samples"):
         picture = comparison._picture(kind)
         title = " ".join(picture.figure.get_suptitle().split())
         spots = [spot.text for spot in picture.spots]

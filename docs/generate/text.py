@@ -22,6 +22,8 @@ INCLUDED = {
     "lab/prior_factors/PRIOR_FACTORS.md": "results/prior_factors",
     "lab/defects/DEFECTS.md": "results/defects",
     "lab/judge/JUDGE.md": "results/judge",
+    "lab/posteriordb/POSTERIORDB.md": "results/posteriordb",
+    "lab/references/REFERENCES.md": "results/references",
     "lab/fsklr_masks/FSKLR_MASKS.md": "results/fsklr_masks",
     "lab/one_table/ONE_TABLE.md": "results/one_table",
     "lab/known_truth/KNOWN_TRUTH.md": "results/known_truth",

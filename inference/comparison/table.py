@@ -106,7 +106,7 @@ class Comparison:
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)
-    ['curve', 'eta', 'forest', 'frontier', 'samples']
+    ['curve', 'eta', 'forest', 'samples']
     >>> comparison.to_html("report.html", pictures=pictures).name  # one page, its figures inside
     'report.html'
     """
@@ -204,9 +204,9 @@ class Comparison:
         kind : str, optional
             "variables" (of a `pm.Model`: those in which the fits differ most, its default),
             "forest" (else the default) and "samples" (effects of the leading features and samples),
-            "curve" (their probability over sizes), "eta" (decision values), "frontier" (run time
-            against error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split),
-            "ranks" (rank ECDFs of the reference's chains).
+            "curve" (their probability over sizes), "eta" (decision values), "reliability" (how
+            often y = 1 if P(y = 1) is p, with a test split). Ranks of chains and the like are
+            drawn by ArviZ: `arviz_plots.plot_rank(fit)`.
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 

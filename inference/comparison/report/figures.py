@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from . import forest, judging_plots, plots, variables
+from . import forest, plots, reliability, variables
 from .style import Picture
 
-Kind = Literal["forest", "variables", "curve", "eta", "frontier", "samples", "reliability", "ranks"]
+Kind = Literal["forest", "variables", "curve", "eta", "samples", "reliability"]
 
 
 @dataclass(frozen=True)
@@ -20,22 +20,18 @@ class Figure:
     draw : callable
         (what is drawn, reference, subject, **settings) -> Picture. It raises `InputError` if these
         fits cannot be drawn in this way.
-    of : {"fits", "table", "held_out"}
+    of : {"fits", "held_out"}
         What is drawn: an attribute of the comparison.
     reading : str
         How to read it, in a sentence or two.
     """
 
     draw: Callable[..., Picture]
-    of: Literal["fits", "table", "held_out"]
+    of: Literal["fits", "held_out"]
     reading: str
 
 
 FIGURES: dict[Kind, Figure] = {
-    "frontier": Figure(
-        judging_plots.frontier, "table",
-        "Lower left is better. An error below the dotted line is within the reference's own noise.",
-    ),
     "eta": Figure(
         plots.eta, "fits",
         "A point on the diagonal has the right mean. A method is overconfident where its upright "
@@ -65,14 +61,9 @@ FIGURES: dict[Kind, Figure] = {
         "The same for samples, per standard deviation of their basis functions.",
     ),
     "reliability": Figure(
-        judging_plots.reliability, "held_out",
+        reliability.reliability, "held_out",
         "The probabilities are not reliable where a curve leaves the band. A curve flatter than "
         "the diagonal is overconfident; a steeper one is too cautious.",
-    ),
-    "ranks": Figure(
-        judging_plots.ranks, "fits",
-        "One line for each chain. Chains that agree stay around zero; dots mark where they "
-        "do not agree.",
     ),
 }  # fmt: skip
 """Every figure, by the name that `Comparison.plot` takes, in the order of the page."""

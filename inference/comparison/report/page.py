@@ -46,8 +46,8 @@ _BADGES: dict[Level, str] = {
 _BAD = ("failed", "not_converged", "not possible", "do not use")
 PARTS: tuple[tuple[Kind, ...], ...] = (
     ("forest", "curve"),
-    ("variables", "eta", "reliability", "frontier"),
-    ("samples", "ranks"),
+    ("variables", "eta", "reliability"),
+    ("samples",),
 )
 """The figures of the features, of the approximations, and below them."""
 LEADING = 12

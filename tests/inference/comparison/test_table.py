@@ -262,12 +262,12 @@ def test_pictures(problem):
     assert labels == ["exact (reference)", "b"]
     assert len(rows.axes[0].get_yticklabels()) == 3
     assert eta.axes[0].get_xlabel() == "eta under exact"
-    with pytest.raises(InputError, match="kind must be one of 'frontier', 'eta', 'forest'"):
+    with pytest.raises(InputError, match="kind must be one of 'eta', 'forest'"):
         comparison.plot("violin")
-    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "ranks"]
+    assert list(comparison.pictures()) == ["eta", "forest", "samples"]
     fits["exact"]["selection"] = xr.DataTree(av.select(problem, fits["exact"]))
     shown = av.compare(fits, problem=problem).pictures()
-    assert list(shown) == ["frontier", "eta", "forest", "curve", "samples", "ranks"]
+    assert list(shown) == ["eta", "forest", "curve", "samples"]
 
 
 def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):

@@ -4,14 +4,12 @@ import base64
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
 from ardvark.common.validate import InputError
-from ardvark.inference.comparison.report import judging_plots, plots, style
+from ardvark.inference.comparison.report import plots, reliability, style
 from ardvark.inference.scoring.held_out import HeldOut
-from tests.support import rng
 
 
 def fit(kind="mcmc", **variables):
@@ -101,35 +99,13 @@ def test_eta_says_how_far_means_are_off():
         plots.eta(fits, None)
 
 
-def title_of(picture):
-    return " ".join(picture.figure.get_suptitle().split())
-
-
-def marks(picture):
-    """Return the marks of a rank figure: collections of points beside the lines of the chains."""
-    return [c for axis in picture.figure.axes for c in axis.collections if len(c.get_offsets()) > 1]
-
-
-def test_the_frontier_is_the_table():
-    rows = {"nuts": (10.0, 0.1), "q": (2.0, 1.5), "none": (1.0, np.nan), "base": (0.1, np.nan)}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["seconds_run", "error_eta"])
-    picture = judging_plots.frontier(table, "nuts")
-    assert [(s.x, s.y) for s in picture.spots] == [(10.0, 0.1), (2.0, 1.5)]
-    assert "q: 2.0 s, error 1.50 sd; the two halves of nuts differ by 0.10 sd" in picture.alt
-    drawn = [line.get_xydata().tolist() for line in picture.figure.axes[0].get_lines()[:2]]
-    assert drawn == [[[10.0, 0.1]], [[2.0, 1.5]]]
-    for reference, part in ((None, table), ("nuts", table.drop(index="q"))):
-        with pytest.raises(InputError, match="needs a reference and another fit"):
-            judging_plots.frontier(part, reference)
-
-
 def test_the_reliability_curve_is_an_isotonic_regression():
     """P of 0.2 and 0.8 where 30 and 60 of 100 are of y = 1: two steps, at these heights."""
     p = np.repeat([0.2, 0.8], 100)
     y = np.r_[np.repeat([1, 0], [30, 70]), np.repeat([1, 0], [60, 40])]
     names = tuple(map(str, range(200)))
     held = HeldOut(y, names, {"a": np.tile(p, (500, 1)), "sure": np.tile(p > 0.5, (500, 1))})
-    picture = judging_plots.reliability(held, "a")
+    picture = reliability.reliability(held, "a")
     assert "a: P above 0.9 for 0, of which 0 of y = 1" in picture.alt
     assert "sure: P above 0.9 for 100, of which 60 of y = 1; below 0.1 for 100, of which 30" in (
         picture.alt
@@ -141,31 +117,4 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     assert curve[:100, 1] == pytest.approx(0.3)
     assert curve[100:, 1] == pytest.approx(0.6)
     with pytest.raises(InputError, match="needs held-out samples"):
-        judging_plots.reliability(None, "a")
-
-
-def test_ranks_watch_the_worst_eta_and_the_leading_weight():
-    random = rng(1)
-    eta, w = random.normal(size=(4, 100, 3)), np.abs(random.normal(size=(4, 100, 2)))
-    eta[0, :, 1] += 5  # one chain elsewhere
-    w[..., 1] += 3
-    tree = fit(eta=eta, feature_weight=w)
-    tree["sample_stats"] = xr.DataTree(xr.Dataset({"lp": (("chain", "draw"), np.ones((4, 100)))}))
-    picture = judging_plots.ranks({"q": fit("approximation", eta=eta[:1]), "a": tree})
-    assert [a.get_title() for a in picture.figure.axes] == ["eta of row1", "weight of f1"]
-    assert picture.alt.startswith("Rank ECDF of each of the 4 chains of a")
-    # a chain of the largest quarter: below all others by three quarters at rank 3/4
-    assert "do not agree" in title_of(picture)
-    assert marks(picture)
-    low = min(line.get_ydata().min() for line in picture.figure.axes[0].get_lines())
-    assert low == pytest.approx(-0.75, abs=0.05)
-    # three values with the mean, the variance and the mean size of a normal: R-hat sees nothing in
-    # them (it is above 1.01 with probability 1e-13), and the marks do
-    eta = random.normal(size=(4, 1000, 1))
-    values = random.choice([-1.253, 0.0, 1.253], p=[0.3185, 0.363, 0.3185], size=1000)
-    eta[0, :, 0] = values + 0.01 * random.normal(size=1000)
-    agreeing = judging_plots.ranks({"a": fit(eta=eta)})
-    assert "the chains of a agree" in title_of(agreeing).lower()
-    assert not marks(agreeing)
-    with pytest.raises(InputError, match="several Markov chains"):
-        judging_plots.ranks({"q": fit("approximation", eta=eta)})
+        reliability.reliability(None, "a")
