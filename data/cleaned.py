@@ -14,7 +14,7 @@ from ardvark.common.validate import InputError, logger
 from .cleaning import Cleaning, distinct_names
 from .columns import listed, numbers
 from .dataset import Dataset
-from .faults import codes
+from .missing import in_table
 from .numerals import PLAIN, Marks
 from .reading import Reading, opened
 
@@ -211,7 +211,7 @@ class Table(Dataset):
 
     def _of_codes(self) -> list[str]:
         """Return which numbers may stand for missing values, before these were filled."""
-        found = codes(self.raw, self.cleaning)
+        found = in_table(self.raw, self.cleaning)
         return [found] if found else []
 
     def against(self, references: Mapping[str, str | None]) -> "Table":

@@ -1,6 +1,7 @@
 """What the columns of a table contain: numbers, text, dates, an id, and what is missing in them."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -309,6 +310,13 @@ def spoilt(names: Sequence[str]) -> list[str]:
     words = 2 * sum(np.isfinite(number(name)) for name in names) < len(names)
     forms = [_DATE, _SHORT_DATE, *([_SERIAL] if words else [])]
     return [name for name in names if any(form.fullmatch(name) for form in forms)]
+
+
+def alike(words: Iterable[object]) -> list[str]:
+    """Return the words that another one is but for the case of its letters."""
+    known = list(map(str, words))
+    counts = Counter(word.casefold() for word in known)
+    return [word for word in known if counts[word.casefold()] > 1]
 
 
 def in_order(words: Iterable[str]) -> list[str]:

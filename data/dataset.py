@@ -17,6 +17,7 @@ from ardvark.common.html import table
 from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, distinct, matrix, named, two_classes, whole
 
+from .columns import listed
 from .missing import told
 
 FEW = 20
@@ -238,11 +239,10 @@ class Dataset:
         """What was done to the data before any model saw them, in sentences."""
         if self.groups is None:
             return ()
-        count = len(set(self.groups))
-        return (
-            f"{self.N} rows of {count} groups: splits and folds keep them together, and the "
-            "likelihood takes all rows as independent.",
+        said = (
+            f"{self.N} rows of {len(set(self.groups))} groups, which splits and folds keep together"
         )
+        return (f"{said}; the likelihood takes all rows as independent.",)
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
@@ -295,13 +295,13 @@ class Dataset:
         )
 
     def _repr_html_(self) -> str:
-        zero, one = self.counts
+        (zero, one), still = self.counts, self.constant_features
         rows = [
             ("samples", self.N),
-            ("features", _counted(self.feature_names)),
+            ("features", f"{self.D}: {listed(self.feature_names, 6)}"),
             ("y = 1", f"{self.class_names[1]} ({one})"),
             ("y = 0", f"{self.class_names[0]} ({zero})"),
-            ("constant features", _counted(self.constant_features)),
+            ("constant features", f"{len(still)}: {listed(still, 6)}".removesuffix(": ")),
             ("transform", self.transform or "none"),
             ("citation", self.citation or "none"),
         ]
@@ -448,12 +448,6 @@ def row_labels(names: Sequence[str]) -> tuple[str, ...] | tuple[int, ...]:
     digits = [int(name) if name.isdecimal() and name.isascii() else -1 for name in names]
     alike = all(str(k) == name for k, name in zip(digits, names, strict=True))
     return tuple(digits) if alike else tuple(names)
-
-
-def _counted(names: Sequence[str], most: int = 6) -> str:
-    """Return how many there are, and the first of them."""
-    listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-    return f"{len(names)}: {listed}" if names else "0"
 
 
 def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> np.ndarray:

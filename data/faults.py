@@ -18,8 +18,8 @@ import pandas as pd
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows
-from .columns import in_order, listed, numbers, profile, spoilt
-from .missing import told
+from .columns import alike, in_order, listed, numbers, profile, spoilt
+from .missing import in_table
 from .numerals import Marks, are_codes, is_missing, number
 
 MANY_LABELS = 10
@@ -167,6 +167,7 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Fault]:
         _codes,
         _missing,
         _levels,
+        _alike,
         _dates,
         _ids,
         _groups,
@@ -218,11 +219,17 @@ def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Faul
             "More than half of the rows have no label. A spreadsheet's merged cells are one value"
         )
         yield Fault("unlabelled", f"{many}, and empty below: fill the column.", False)
+    same = alike(counts)
+    if same and len(counts) == 2:
+        yield Fault("labels", f"{shown}: they differ in case only. Write them alike.", True)
+        return
     if len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1):
         if said:
             yield Fault("labels", f"{shown}.{said}", False)
         return
     text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown}.{said}"
+    if same:
+        text += f" {listed(same)} differ in case only: write them alike."
     if not 2 < len(counts) <= MANY_LABELS:
         yield Fault("labels", f"{text} Name another column (target).", True)
         return
@@ -316,23 +323,9 @@ def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fa
 
 
 def _codes(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
-    text = codes(rows.features, cleaning)
+    text = in_table(rows.features, cleaning)
     if text:
         yield Fault("codes", text, False)
-
-
-def codes(features: pd.DataFrame, cleaning: Cleaning) -> str:
-    """Return which columns have numbers that may stand for missing values, in words.
-
-    They stay as they are, and no remedy is applied.
-    """
-    stored = features.select_dtypes("number")
-    rest = features.columns.difference(stored.columns)  # numbers among words
-    others = [numbers(features[name]).to_numpy()[:, None] for name in rest]
-    array = np.hstack([stored.to_numpy(), *others])
-    said = [float(w) for w in cleaning.measured if np.isfinite(number(w))]
-    array = np.where(np.isin(array, said), np.nan, array) if said else array
-    return told([*stored.columns, *rest], array, cleaning.fills)
 
 
 def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
@@ -373,6 +366,17 @@ def _levels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Faul
         ({"na": words} | _filled(cleaning), "(missing)"),
     ]
     yield Fault("levels", f"{said}.", True, {}, answers)
+
+
+def _alike(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
+    """Levels that are one word in small and in capital letters."""
+    text = seen["words"][(seen["kind"] == "text") & ~seen.index.isin(cleaning.measured)]
+    same = {str(name): {word: words[word] for word in alike(words)} for name, words in text.items()}
+    found = {name: words for name, words in same.items() if words}
+    if found:
+        said = _told(pd.Series(found), " with levels that differ in case only")
+        differ = ({"measured": list(found)}, "(they do differ)")
+        yield Fault("levels", f"{said}. Write them alike.", True, {}, [differ])
 
 
 def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:

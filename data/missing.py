@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
-from .columns import in_order, listed
+from .cleaning import Cleaning
+from .columns import in_order, listed, numbers
+from .numerals import number
 
 FEWEST = 5
 """Other values that a column needs before one of them is called far outside."""
@@ -78,3 +81,17 @@ def told(names: Sequence[str], array: np.ndarray, fills: bool = False) -> str:
         f"may stand for a missing value: {listed(shown, _SHOWN)}. It is used as a number. To read "
         f"it as missing, in every column: {flags} (in Python av.table(..., {call}))."
     )
+
+
+def in_table(features: pd.DataFrame, cleaning: Cleaning) -> str:
+    """Return which columns have numbers that may stand for missing values, in words.
+
+    They stay as they are, and no remedy is applied.
+    """
+    stored = features.select_dtypes("number")
+    rest = features.columns.difference(stored.columns)  # numbers among words
+    others = [numbers(features[name]).to_numpy()[:, None] for name in rest]
+    array = np.hstack([stored.to_numpy(), *others])
+    said = [float(w) for w in cleaning.measured if np.isfinite(number(w))]
+    array = np.where(np.isin(array, said), np.nan, array) if said else array
+    return told([*stored.columns, *rest], array, cleaning.fills)

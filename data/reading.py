@@ -274,10 +274,27 @@ def _excel(path: Path, how: Reading) -> pd.DataFrame:
         )
     else:
         name = next(iter(full))
+    if path.suffix.lower() == ".xlsx" and full[name].isna().any(axis=None):
+        _refuse_formulas(path, name)
     frame = full[name].dropna(axis=0, how="all")
     header = [_in_header(cell) for cell in frame.iloc[0]]
     rows = [header, *frame.iloc[1:].to_numpy(dtype=object).tolist()]
     return _named(rows, how, path, None).infer_objects()
+
+
+def _refuse_formulas(path: Path, sheet: str) -> None:
+    """Raise an error if a cell has a formula and no value, as where a program wrote the file."""
+    from openpyxl import load_workbook
+
+    formulas, values = (load_workbook(path, read_only=True, data_only=only)[sheet].iter_rows()
+                        for only in (False, True))  # fmt: skip
+    for asked, found in zip(formulas, values, strict=True):
+        for cell, value in zip(asked, found, strict=True):
+            if cell.data_type == "f" and value.value is None:
+                raise InputError(
+                    f"{path}: cell {cell.coordinate} has a formula, and its value is not in the "
+                    "file. Open it in a spreadsheet program and save it there."
+                )
 
 
 def _in_header(cell: Any) -> str:

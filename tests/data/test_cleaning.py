@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ardvark as av
-from ardvark.data import Dataset, Table, faults
+from ardvark.data import Dataset, Table
 from ardvark.data.cleaning import Cleaning
 from ardvark.data.columns import in_order, profile, tidied
 from ardvark.data.faults import TableError
+from ardvark.data.missing import in_table
 from tests.support import rng
 
 FRAME = pd.DataFrame(
@@ -248,7 +249,7 @@ def coded(**more):
     ],
 )
 def test_codes_far_outside_are_reported_and_stay(values, said):
-    found = faults.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
+    found = in_table(coded(age=values)[["age", "b"]], Cleaning(target="y"))
     counts = ", ".join(f"{code} {n}" for code, n in said.items())
     assert (f"age ({counts}). It is used as a number." in found) == bool(said)
     assert (f"--na={','.join(said)} --impute median" in found) == bool(said)

@@ -27,8 +27,8 @@ def test_the_paragraph_says_how_the_table_was_prepared(monkeypatch):
         "Columns left out: visit.",
         "plate: plate=a, plate=c (0 is b)",
         "3 missing values were filled by the median of the training rows: age (3).",
-        "30 rows of 15 groups: splits and folds keep them together, and the likelihood takes all "
-        "rows as independent.",
+        "30 rows of 15 groups, which splits and folds keep together; the likelihood takes all rows "
+        "as independent.",
     ):
         assert words in said
     plain = av.problem("rfvm", data.X, data.y)
