@@ -146,9 +146,12 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     line["probability"] = None if score else by_rule[own]
     line |= {k: tree.attrs[k] for k in ("status", "reason")}
     details = tree["fit"].data_vars
-    if row.options.get("select") == "holdout":
-        line["chosen"] = json.dumps(chosen | gammas(tree))
+    if "select" in row.options:
+        line["chosen"] = json.dumps(chosen | gammas(tree) | inside(tree))
     if exact:
+        if row.chosen_by:
+            chosen["prior"] = round(float(tree["selection"].attrs["prior_features"]), 3)
+            line["chosen"] = json.dumps(chosen)
         return [line | active(tree, features)]
     for kind in ("feature", "sample"):
         if f"selected_{kind}" in details:
@@ -178,6 +181,16 @@ def gammas(tree: Any) -> dict[str, float]:
     """Return the gammas of a fit by `jcfo_em`; sparse probit has one."""
     details = tree["fit"].data_vars
     return {k: float(details[k]) for k in ("gamma1", "gamma2") if k in details}
+
+
+def inside(tree: Any) -> dict[str, bool]:
+    """Return of each gamma of JCFO that was tuned whether a smaller and a larger one was tried."""
+    tried = tree["fit"].data_vars["holdout_gamma"].values.T
+    return {
+        f"{name}_inside": bool(values.min() < chosen < values.max())
+        for (name, chosen), values in zip(gammas(tree).items(), tried, strict=False)
+        if np.ptp(values) > 0.0
+    }
 
 
 def with_features(data: Dataset, features: np.ndarray) -> Dataset:

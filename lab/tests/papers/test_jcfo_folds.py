@@ -25,17 +25,24 @@ def test_a_path_ends_with_the_probability_of_its_row():
     assert np.ptp(line["probability"]) > 0.5
 
 
-@pytest.mark.parametrize("model", ["jcfo", "sparse_probit"])
-def test_gammas_chosen_by_hold_out_are_kept(model):
+@pytest.mark.parametrize(
+    ("model", "select", "gammas", "tuned"),
+    [
+        ("jcfo", "holdout", {"gamma1", "gamma2"}, {"gamma2_inside"}),
+        ("jcfo", "holdout_open", {"gamma1", "gamma2"}, {"gamma1_inside", "gamma2_inside"}),
+        ("sparse_probit", "holdout", {"gamma1"}, {"gamma1_inside"}),
+    ],
+)
+def test_gammas_chosen_by_hold_out_are_kept(model, select, gammas, tuned):
     X = rng(5).standard_normal((40, 4))
     row = protocols.Row(
         label="x", model=model, method="jcfo_em", reading="ours",
-        options={"starts": 1, "select": "holdout"},
+        options={"starts": 1, "select": select},
     )  # fmt: skip
     data = Dataset.from_arrays(X, X[:, 0] + X[:, 1] > 0)
     found = json.loads(folds.zoo(row, data.take(range(30)), data.take(range(30, 40)))[0]["chosen"])
-    assert set(found) == {"jcfo": {"gamma1", "gamma2"}, "sparse_probit": {"gamma1"}}[model]
-    assert min(found.values()) > 0.0
+    assert set(found) == gammas | tuned
+    assert min(found[name] for name in gammas) > 0.0
 
 
 @pytest.mark.parametrize(("model", "kept"), [("jcfo", 2), ("sparse_probit", 5)])
@@ -56,10 +63,11 @@ def test_an_exact_row_takes_what_the_algorithm_chooses_in_the_fold(model, kept, 
     monkeypatch.setattr(folds.run, "fit", remembered)
     row = protocols.Row(label="y", model=model, method="exact", reading="exact", chosen_by=by)
     _, features = folds.choice_of_jcfo(row, training)
-    assert folds.zoo(row, training, test)[0]["chosen"] == chosen
+    found = json.loads(folds.zoo(row, training, test)[0]["chosen"])
     problem, method = asked[-1]
     assert method == "exact"
-    assert problem.hypers.gammas == json.loads(chosen)
+    assert 0.0 < found.pop("prior") <= kept  # so many genes are active by the prior
+    assert found == problem.hypers.gammas == {k: json.loads(chosen)[k] for k in found}
     np.testing.assert_array_equal(problem.data.X, training.X[:, features])
     assert len(features) == kept
 
