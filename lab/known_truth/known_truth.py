@@ -46,7 +46,7 @@ import argparse
 import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -134,13 +134,17 @@ def sd_of_eta(accuracy: float = BAYES_ACCURACY) -> float:
 
 @dataclass(frozen=True)
 class Truth:
-    """A data set: rows to fit, fresh rows, and the weights (D,) that made their labels."""
+    """A data set: rows to fit, fresh rows, and the weights (D,) that made their labels.
+
+    best : P(y = 1) of the fresh rows (M,), sigmoid(X_new w) where it is not given.
+    """
 
     X: np.ndarray
     y: np.ndarray
     X_new: np.ndarray
     y_new: np.ndarray
     w: np.ndarray
+    best: np.ndarray | None = None
 
 
 def simulate(cell: Cell, data_set: int) -> Truth:
@@ -199,12 +203,17 @@ class Found:
 
 @dataclass(frozen=True)
 class Zoo:
-    """A model of the zoo and what fits it."""
+    """A model of the zoo and what fits it. bits : P is that of a feature's bit, not of its effect."""
 
     model: str
     by: str
     hypers: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    bits: bool = False
+
+    def __call__(self, truth: Truth, seed: int) -> Found:
+        """Fit a data set."""
+        return of_zoo(self, truth, seed)
 
 
 RELEASED = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12) | dict.fromkeys(
@@ -222,8 +231,6 @@ ZOO = {
     "rfvm, exact": Zoo("rfvm", "exact", options=EXACT),
     "horseshoe, exact": Zoo("horseshoe", "exact", options=EXACT),
 }
-OTHERS = ("L1", "stability selection")
-METHODS = (*ZOO, *OTHERS)
 SHARED: dict[Any, Any] = {}
 """What the fits of a process share: models that are compiled."""
 
@@ -238,7 +245,8 @@ def of_zoo(how: Zoo, truth: Truth, seed: int) -> Found:
     )  # fmt: skip
     weights = weights_of(problem, group(tree, "posterior"))
     moved = activity(problem, weights, VISIBLE, details=False)["feature"]
-    p = moved.active.reshape(-1, len(truth.w)).mean(axis=0)
+    active = weights["feature_weight"] != 0.0 if how.bits else moved.active
+    p = active.reshape(-1, len(truth.w)).mean(axis=0)
     details = tree["fit"]
     own = details["selected_feature"].values if "selected_feature" in details else p > 0.5
     facts = {"status": tree.attrs["status"], "sampler": tree.attrs.get("sampler")}
@@ -303,6 +311,9 @@ def _first(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
     return kept
 
 
+Method = Callable[[Truth, int], Found]
+METHODS: dict[str, Method] = {**ZOO, "L1": lasso, "stability selection": stability}
+
 # --- what a row holds -----------------------------------------------------------------------------
 
 
@@ -331,7 +342,7 @@ def measures(found: Found, truth: Truth) -> Row:
                 f"p_{b}": p[inside].sum(),
                 f"true_{b}": true[inside].sum(),
             }
-    best = special.expit(truth.X_new @ truth.w)
+    best = special.expit(truth.X_new @ truth.w) if truth.best is None else truth.best
     row["best_log_score"] = log_score(best, truth.y_new)
     if found.probability is not None:
         row["log_score"] = log_score(found.probability, truth.y_new)
@@ -381,17 +392,14 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def fit(piece: Piece, commit: str, zoo: dict[str, Zoo] = ZOO) -> Row:
+def fit(
+    piece: Piece, commit: str, methods: Mapping[str, Method] = METHODS,
+    truths: Callable[[Cell, int], Truth] = simulate,
+) -> Row:  # fmt: skip
     """Return the row of one fit; of one that raises an error, the error."""
-    began, truth = time.process_time(), simulate(piece.cell, piece.data_set)
-    seed = 1000 + piece.data_set
+    began, truth = time.process_time(), truths(piece.cell, piece.data_set)
     try:
-        if piece.method == "L1":
-            found = lasso(truth, seed)
-        elif piece.method == "stability selection":
-            found = stability(truth, seed)
-        else:
-            found = of_zoo(zoo[piece.method], truth, seed)
+        found = methods[piece.method](truth, 1000 + piece.data_set)
     except Exception as error:  # one fit of a thousand must not end a run of hours
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
         row: Row = {"status": "failed", "reason": reason}
@@ -407,25 +415,28 @@ def _rounded(value: Any) -> Any:
 
 
 def pieces(
-    cells: Sequence[Cell] = CELLS, sets: int = DATA_SETS, methods: Sequence[str] = METHODS
+    cells: Sequence[Cell] = CELLS, sets: int = DATA_SETS, methods: Iterable[str] = METHODS
 ) -> list[Piece]:
     """Return every fit, the first data sets of all cells before the second ones."""
     return [Piece(*c, s, m) for s in range(1, sets + 1) for c in cells for m in methods]
 
 
 def computed(
-    path: Path, planned: Sequence[Piece], processes: int = 1, zoo: dict[str, Zoo] = ZOO
-) -> list[Row]:
+    path: Path, planned: Sequence[Piece], processes: int = 1,
+    methods: Mapping[str, Method] = METHODS,
+    truths: Callable[[Cell, int], Truth] = simulate,
+    command: str = "python -m lab.known_truth.known_truth",
+) -> list[Row]:  # fmt: skip
     """Fit what the file does not have, keep each row in it as it ends, and return all rows.
 
     A fit that failed is tried again, and its row is replaced.
     """
     held = [row for row in rows.read(path) if row["status"] != "failed"]
     missing = [piece for piece in planned if rows.find(held, piece._asdict()) is None]
-    work = (delayed(fit)(piece, version(), zoo) for piece in missing)
+    work = (delayed(fit)(piece, version(), methods, truths) for piece in missing)
     for row in Parallel(n_jobs=processes, return_as="generator_unordered")(work):
         held.append(row)
-        tables.write(path, pd.DataFrame(held), "python -m lab.known_truth.known_truth")
+        tables.write(path, pd.DataFrame(held), command)
     return held
 
 
@@ -442,7 +453,7 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--processes", type=int, default=1, help="fits at once (1)")
     held = computed(FITS, pieces(), parser.parse_args(words).processes)
-    publish(Results(held, METHODS), held, HERE)
+    publish(Results(held, [*METHODS]), held, HERE)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ COSTLY = (
     "rfvm-3-4/*/rfvm_vb-e*",
     "jcfo-1/*/*-filled",
     "jcfo-1/*/*-open",
+    "jcfo-1-five/*",
     "jcfo-1/*/sparse_probit*-printed",
     "fsklr-*/fsklr-literal",
     "fsklr-*/fsklr-whole*",

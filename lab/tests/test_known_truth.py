@@ -168,12 +168,13 @@ def test_a_run_in_its_smallest_form_that_is_stopped_goes_on(tmp_path, monkeypatc
     gibbs = {"sampler": "gibbs", "limit": 256, "ess": 100.0}  # it has nothing to compile
     zoo = {"pfcvm, exact": known_truth.Zoo("pfcvm", "exact", options=known_truth.EXACT | gibbs)}
     methods, path = ("pfcvm, exact", "L1", "stability selection"), tmp_path / "fits.csv"
+    tried = {**known_truth.METHODS, **zoo}
     planned = known_truth.pieces([TINY], 1, methods)
-    first = known_truth.computed(path, planned[:2], zoo=zoo)
+    first = known_truth.computed(path, planned[:2], methods=tried)
     assert first == rows.read(path)
     lost = {"status": "failed", "reason": "killed"}
     rows.write(path, [*first, planned[2]._asdict() | lost])
-    held = known_truth.computed(path, planned, zoo=zoo)
+    held = known_truth.computed(path, planned, methods=tried)
     assert held[:2] == first
     assert [row["method"] for row in held] == list(methods)
     assert {row["status"] for row in held} <= {"finished", "not_converged"}
