@@ -203,7 +203,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Zoo:
-    """A model of the zoo and what fits it. bits : P is that of a feature's bit, not of its effect."""
+    """A model of the zoo and what fits it; with `bits` P is that of a feature's bit being on."""
 
     model: str
     by: str
