@@ -2,9 +2,9 @@
 
     python -m lab.findings.picture
 
-Nothing is fitted. A column is a paper on one data set: a set of `left_out`, or for JCFO, of which
-no set is complete there, its patients left out one at a time (`patients`). Above, the algorithm is
-at the paper's settings; below, it has the prior of the exact posterior. P is by its own formula.
+Nothing is fitted. A column is a paper on one data set of its own tables: a set of `left_out`, or
+patients left out one at a time (`patients`). Above, the algorithm is at the paper's settings;
+below, it has the prior of the exact posterior. P is by its own formula.
 """
 
 import itertools
@@ -37,23 +37,16 @@ LABELS = {"own": left_out.OWN, "same": left_out.SAME}
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A paper on a data set, of its own tables or not (`whose`).
-
-    `kept` is its set of `left_out`, or empty: then it is of `patients`.
-    """
+    """A paper on a data set; `kept` is its set of `left_out`, or empty: it is of `patients`."""
 
     name: str
     data: str
     prior: str
     kept: str = ""
-    whose: str = ""
 
 
 COLUMNS = (
-    Column(
-        name="PFCVM", data="sonar", prior="our sparse prior", kept="pfcvm/sonar/sparse",
-        whose=" (not in its paper)",
-    ),
+    Column(name="PFCVM", data="colon", prior="our sparse prior"),
     Column(name="JCFO", data="colon", prior="JCFO's prior, gammas chosen"),
     Column(
         name="FS-SKLR", data="heart", prior="FS-SKLR's prior, (12) to (15)",
@@ -116,7 +109,7 @@ def _panel(axis: "Axes", column: Column, rows: pd.DataFrame, kind: str) -> None:
         )  # fmt: skip
     axis.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xticks=[0.0, 0.5, 1.0], yticks=[0.0, 0.5, 1.0])
     axis.set_aspect("equal")
-    title = f"{column.name} on {column.data}{column.whose}\n{said(rows, kind)}"
+    title = f"{column.name} on {column.data}\n{said(rows, kind)}"
     axis.set_title(title, fontsize=9.5, loc="left")
 
 
@@ -130,9 +123,7 @@ def said(rows: pd.DataFrame, kind: str) -> str:
 def alt(frames: dict[Column, pd.DataFrame]) -> str:
     """Return the picture in words."""
     parts = [
-        f"{column.name} on {column.data}{column.whose}, {where}: {said(rows, kind)}".replace(
-            "\n", " "
-        )
+        f"{column.name} on {column.data}, {where}: {said(rows, kind)}".replace("\n", " ")
         for column, rows in frames.items()
         for kind, where in KINDS.items()
     ]

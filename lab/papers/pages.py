@@ -1,7 +1,10 @@
 """The tables of PAPER_CHECK.md and of the papers' pages, from the stored folds."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 
@@ -40,6 +43,8 @@ def texts(found: Mapping[str, Result]) -> dict[str, dict[str, str]]:
         }
         if paper.measure == "f1":
             given["classes"] = classes(mine)
+        if name == "JCFO":
+            given["open"] = tables.markdown(opened(found))
         pages[f"papers/{name.lower()}.md"] = given
         overall.append(overview(name, paper, mine, beside))
     return pages | {"PAPER_CHECK.md": {"overview": tables.markdown(pd.concat(overall))}}
@@ -113,6 +118,37 @@ def overview(name: str, paper: Paper, rows: pd.DataFrame, apart: pd.DataFrame) -
             line[what] = "" if x is None else signed(x["log_score"], x["log_score_error"], 2)
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def opened(found: Mapping[str, Result]) -> pd.DataFrame:
+    """Return a line for each data set with JCFO's open grid: gammas, and how many genes are active.
+
+    The last three columns are means over the folds in which the posterior was fitted.
+    """
+    lines = []
+    for place, end in (("jcfo-1/colon", ""), ("jcfo-1-five/golub", "-five")):
+        names = [f"{place}/{row}-open{end}" for row in ("jcfo", "exact")]
+        if not set(names) <= set(found):
+            continue
+        fit, exact = (found[name].lines for name in names)
+        chosen = [json.loads(x["chosen"]) for x in fit.values()]
+        line: dict[str, str | float] = {"data": place.split("/")[1], "folds": len(chosen)}
+        for name in ("gamma1", "gamma2"):
+            counts = Counter(f"{c[name]:.0e}" for c in chosen)
+            line[name] = ", ".join(f"{n} x {g}" for g, n in sorted(counts.items(), key=_number))
+        inside = sum(c["gamma1_inside"] and c["gamma2_inside"] for c in chosen)
+        line |= {"both inside": f"{inside} of {len(chosen)}", "posterior: folds": len(exact)}
+        counts_of = {
+            "prior": [json.loads(x["chosen"])["prior"] for x in exact.values()],
+            "posterior": [float(x["features"]) for x in exact.values()],
+            "kept": [float(fit[k]["features"]) for k in exact],
+        }
+        lines.append(line | {name: fmean(values) for name, values in counts_of.items()})
+    return pd.DataFrame(lines)
+
+
+def _number(pair: tuple[str, int]) -> float:
+    return float(pair[0])
 
 
 # --- numbers --------------------------------------------------------------------------------------

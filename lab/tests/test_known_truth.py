@@ -5,8 +5,8 @@ import pytest
 from scipy import special, stats
 
 from ardvark.models.parts.effects import VISIBLE
-from lab import rows
-from lab.known_truth import continuum, known_truth, report
+from lab import rows, tables
+from lab.known_truth import continuum, known_truth, report, two_targets
 from lab.known_truth.known_truth import CELLS, HERE, Cell, Found, Piece, Truth
 from lab.known_truth.results import Estimate, Results, clear, mean, ratio
 
@@ -287,3 +287,64 @@ def test_a_promise_is_kept_within_two_standard_errors_of_what_is_false():
     assert found["FDR 10 %: false"].startswith("0.06 ±")
     assert found["FDR 10 %: kept"] == "yes"
     assert found["FDR 10 %: empty"] == 0
+
+
+# --- JCFO, FS-SKLR and a spike and slab -----------------------------------------------------------
+
+
+def test_no_feature_of_the_curved_target_has_a_linear_effect():
+    truth = two_targets.curved(two_targets.CELL, 301)
+    assert np.maximum(truth.best, 1.0 - truth.best).mean() == pytest.approx(
+        known_truth.BAYES_ACCURACY
+    )
+    eta = truth.X_new**2 @ truth.w
+    np.testing.assert_allclose(truth.best, special.expit(eta - np.median(eta)))
+    linear, squares = (np.corrcoef(X.T, eta)[-1, :-1] for X in (truth.X_new, truth.X_new**2))
+    assert np.abs(linear).max() < 6.0 / np.sqrt(known_truth.FRESH)
+    assert np.count_nonzero(truth.w) == 3
+    assert squares[truth.w != 0.0].min() > 0.3
+
+
+def test_a_feature_is_in_the_spike_and_slab_if_its_value_or_its_square_is(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    truth = Truth(X, np.arange(8) % 2, X, np.arange(8) % 2, np.array([1.0, 0.0]))
+    weight = np.array([[[1.0, 0, 0, 0], [0, 0, 2.0, 0], [0, -1.0, 0, 0], [0, 0, 0, 0]]])
+    drawn = two_targets.spike_and_slab.Posterior(np.zeros((1, 4)), weight, False, 1.2)
+    asked = []
+    monkeypatch.setattr(
+        two_targets.spike_and_slab, "sample", lambda A, *_, **__: asked.append(A) or drawn
+    )
+    found = two_targets.plain(truth, 0, powers=2)
+    squares = (X**2 - (X**2).mean(axis=0)) / (X**2).std(axis=0)
+    np.testing.assert_allclose(asked[0][:, 2:], squares)
+    assert found.p.tolist() == [0.5, 0.25]
+    assert found.size.tolist() == [0.75, 0.25]
+    eta = asked[0] @ weight[0].T  # the fresh rows are the same
+    np.testing.assert_allclose(found.probability, special.expit(eta).mean(axis=1))
+    assert found.facts == {"status": "not_converged", "iterations": 8, "rhat": 1.2}
+
+
+@pytest.mark.parametrize("target", two_targets.TARGETS)
+def test_the_tables_of_both_targets_are_what_the_rows_say(target):
+    held = rows.read(HERE / f"two_targets_{target}.csv")
+    table = two_targets.table(held, target)
+    assert tables.markdown(table) in PAGE.read_text()
+    left_out = table["converged"].str.split(" of ")
+    assert all(int(kept) <= int(every) for kept, every in left_out)
+
+
+def test_a_fit_that_has_not_converged_is_in_no_mean():
+    methods = two_targets.TARGETS["linear"][2]
+    made = {"power_20": 1.0, "top": 1.0, "own_right": 3, "own_false": 1, "log_score": -0.3,
+            "best_log_score": -0.2, "accuracy": 0.8, "status": "finished",
+            "expected_active": None}  # fmt: skip
+    held = [
+        two_targets.CELL._asdict() | {"data_set": s, "method": m} | made
+        for s in (1, 2, 3) for m in methods
+    ]  # fmt: skip
+    lost = next(r for r in held if r["data_set"] == 3 and r["method"] == "fsklr, exact")
+    lost |= {"power_20": 0.0, "log_score": -9.0, "status": "not_converged"}
+    found = two_targets.table(held, "linear").set_index("method").loc["fsklr, exact"]
+    assert found["converged"] == "2 of 3"
+    assert found["power"].startswith("1.00")
+    assert found["more log score"] == "+0.000 ± 0.000"
