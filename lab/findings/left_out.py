@@ -5,12 +5,11 @@
 Each set is cut into three stratified folds. The rows of a fold are predicted by every method,
 fitted to the others: the exact posterior under a prior, the paper's algorithm, ADVI and Laplace
 under the same prior, and the paper's algorithm at its own settings, whose prior is another one. The
-prior is a block of the matrix; JCFO has the genes and the gammas that its own algorithm chooses
-within the fold, on a grid that goes on until the choice lies inside it.
+prior is a block of the matrix. JCFO's patients, left out one at a time, are in `patients`.
 
 A fold that is done is a file of `left_out/`: per row and method 200 draws of logit P(y = 1), and
 P(y = 1) by the algorithm's own formula, so that another definition needs no other fit.
-`lab.findings.distances` measures them. A set of `SETS` without lines in its table was not run.
+`lab.findings.distances` measures them.
 """
 
 import contextlib
@@ -30,7 +29,6 @@ from ardvark.inference.methods import run
 from ardvark.inference.methods.prediction import predict
 from ardvark.models import Problem
 from lab.matrix.declared import BLOCKS
-from lab.papers import fold
 from lab.papers.protocols import stratified
 from lab.papers.tables import EXAMPLE, MOVING, RELEASED
 from lab.problems import problem as problem_of
@@ -44,7 +42,7 @@ Fit = tuple[Problem, str, dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Set:
-    """One prior on one data set: a block of the matrix, or JCFO at its chosen gammas."""
+    """One prior on one data set: a block of the matrix."""
 
     model: str
     data: str
@@ -60,62 +58,39 @@ class Set:
 def _sets() -> Iterator[Set]:
     for block in (
         "fsklr/heart/independent", "rfvm/colon_discrete/sparse", "pfcvm/colon/sparse",
-        "rfvm/digits38/sparse", "pfcvm/sonar/sparse", "fsklr/sonar/independent",
+        "pfcvm/sonar/sparse", "fsklr/sonar/independent",
     ):  # fmt: skip
         b = BLOCKS[block]
         yield Set(model=b.model, data=b.data, prior=b.prior, hypers=b.hypers)
 
 
-SETS: dict[str, Set] = {
-    s.name: s for s in (*_sets(), Set(model="jcfo", data="colon", prior="chosen"))
-}
+SETS: dict[str, Set] = {s.name: s for s in _sets()}
 """In the order in which they are fitted."""
 
 
 # --- fits -----------------------------------------------------------------------------------------
 
 
-def fits(one: Set, training: Dataset) -> Iterator[tuple[str, Fit, np.ndarray]]:
-    """Yield the label of each fit, the fit, and the features (D',) it is given; exact first."""
-    every = np.arange(training.D)
-    if one.model == "jcfo":
-        yield from _jcfo(one, training)
-        return
+def fits(one: Set, training: Dataset) -> Iterator[tuple[str, Fit]]:
+    """Yield the label of each fit, and the fit; exact first."""
     here = problem_of(one.model, training, **one.hypers)
-    yield EXACT, (here, "exact", {"cores": 1}), every
+    yield EXACT, (here, "exact", {"cores": 1})
     if one.model == "pfcvm":
-        yield SAME, (here, "pfcvm_lp", {"hyperprior": "model"}), every
-        yield OWN, (problem_of("pfcvm", training), "pfcvm_lp", {}), every
+        yield SAME, (here, "pfcvm_lp", {"hyperprior": "model"})
+        yield OWN, (problem_of("pfcvm", training), "pfcvm_lp", {})
     if one.model == "rfvm":
-        yield SAME, (here, "rfvm_vb", {}), every
+        yield SAME, (here, "rfvm_vb", {})
         released = problem_of("rfvm", training, **RELEASED)
-        yield OWN, (released, "rfvm_vb", {**EXAMPLE, **MOVING}), every
+        yield OWN, (released, "rfvm_vb", {**EXAMPLE, **MOVING})
         program = {"program": True, "tolerance": 1e-5, "max_sweeps": 5000}
-        yield PROGRAM, (released, "rfvm_vb", program), every
+        yield PROGRAM, (released, "rfvm_vb", program)
     if one.model == "fsklr":
-        yield SAME, (here, "fsklr_savb", {}), every
+        yield SAME, (here, "fsklr_savb", {})
         own = problem_of("fsklr", training, a_z=0.5, a_zeta=0.5, mask_prior="printed")
-        yield OWN, (own, "fsklr_savb", {"gram": "whole"}), every
+        yield OWN, (own, "fsklr_savb", {"gram": "whole"})
         return
-    yield "ADVI", (here, "advi", {}), every
-    yield "Laplace", (here, "laplace", {}), every
-
-
-def _jcfo(one: Set, training: Dataset) -> Iterator[tuple[str, Fit, np.ndarray]]:
-    """Yield JCFO's fits; both of the algorithm have its filter and a hold-out within the fold."""
-    filtered = {"prefilter": 50} if training.D > 50 else {}
-    chosen_by = {**filtered, "select": "holdout_open", "starts": 1}
-    row = fold.Row(
-        label="", model="jcfo", method="exact", reading="exact", chosen_by=chosen_by
-    )  # fmt: skip
-    gammas, features = fold.choice_of_jcfo(row, training)
-    here = problem_of("jcfo", fold.with_features(training, features), **gammas)
-    yield EXACT, (here, "exact", {"cores": 1}), features
-    yield SAME, (here, "jcfo_em", {"starts": 1}), features
-    own = {**chosen_by, "printed_rates": True}
-    yield OWN, (problem_of("jcfo", training), "jcfo_em", own), np.arange(training.D)
-    yield "ADVI", (here, "advi", {}), features
-    yield "Laplace", (here, "laplace", {}), features
+    yield "ADVI", (here, "advi", {})
+    yield "Laplace", (here, "laplace", {})
 
 
 def predictions(fit: Fit, test: Dataset, seed: int) -> dict[str, Any]:
@@ -151,8 +126,8 @@ def compute(one: Set, k: int) -> None:
     rows = np.flatnonzero(folds == k)
     training, test = (data.take(x, both=False) for x in (np.flatnonzero(folds != k), rows))
     out: dict[str, Any] = {"rows": rows, "y": test.y, "share": training.y.mean()}
-    for label, fit, features in fits(one, training):
-        found = predictions(fit, fold.with_features(test, features), seed=k)
+    for label, fit in fits(one, training):
+        found = predictions(fit, test, seed=k)
         out |= {f"{label}: {name}": value for name, value in found.items()}
         print(one.name, k, label, found["status"], f"{found['seconds']:.0f} s", flush=True)
     file_of(one, k).parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ PAPERS = {
         same=("exact-chosen", "jcfo-one"),
         others=(
             ("sparse_probit-exact", "sparse_probit-filled"), ("jcfo-one", "jcfo-printed"),
-            ("jcfo-one", REFERENCE),
+            ("jcfo-one", REFERENCE), ("jcfo-open", "jcfo-one"), ("jcfo-open", REFERENCE),
         ),
     ),
     "RFVM": Paper(

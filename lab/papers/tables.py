@@ -215,8 +215,6 @@ def jcfo_rows(
     yield exact("jcfo")
     yield replace(exact("jcfo", "exact-chosen"), chosen_by={**chosen, "starts": 1}, note=CHOSEN)
     yield exact("sparse_probit", "sparse_probit-exact")
-    at_chosen = exact("sparse_probit", "sparse_probit-exact-chosen")
-    yield replace(at_chosen, chosen_by={"select": "holdout"}, note=CHOSEN)
     kept = {"model": "sparse_probit", "method": "jcfo_em"}
     for on_kernel, value in ((False, probit), (True, probit_kernel)):
         name = "sparse_probit-kernel" if on_kernel else "sparse_probit"
@@ -389,8 +387,7 @@ _TWO, _THREE = ("sonar", "heart"), ("breast_wisconsin", "ionosphere", "sonar")
 ONLY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("PFCVM/pfcvm_lp-dense", "PFCVM/exact-dense", "JCFO/jcfo-filled", "JCFO/exact-chosen",
-         "JCFO/sparse_probit-exact", "JCFO/sparse_probit-exact-chosen",
-         "JCFO/sparse_probit-filled", "JCFO/sparse_probit-printed",
+         "JCFO/sparse_probit-exact", "JCFO/sparse_probit-filled", "JCFO/sparse_probit-printed",
          "JCFO/sparse_probit-kernel-printed"),
         ("colon",),
     ),
