@@ -85,7 +85,8 @@ FSKLR: dict[str, Method] = {
 LINEAR, SQUARES = "spike and slab", "spike and slab on x and x^2"
 TARGETS: dict[str, tuple[Callable[[Cell, int], Truth], str, dict[str, Method]]] = {
     "linear": (known_truth.simulate, LINEAR, {
-        "jcfo_em": Zoo("jcfo", "jcfo_em", {"scale": "fixed"}, TUNED), "jcfo, exact": Zoo("jcfo", "exact", {"scale": "fixed"}, EXACT),
+        "jcfo_em": Zoo("jcfo", "jcfo_em", {"scale": "fixed"}, TUNED),
+        "jcfo, exact": Zoo("jcfo", "exact", {"scale": "fixed"}, EXACT),
         **FSKLR, LINEAR: plain, "L1": known_truth.lasso,
     }),
     "curved": (curved, SQUARES, {

@@ -13,9 +13,9 @@ the log likelihood, or until `limit` sweeps a chain; the first half is dropped.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from ardvark.inference.fits import chains
+from ardvark.inference.samplers.gibbs.mask_kernel import compiled
 from ardvark.inference.samplers.gibbs.sampler import draw_omega
 
 SLAB = 2.5  # logits a standard deviation (Gelman, Jakulin, Pittau and Su 2008)
@@ -72,16 +72,7 @@ def sweep(
     L, b = (A.T * omega) @ A + np.eye(len(w)) / slab**2, A.T @ (y - 0.5)
     on, D = w != 0.0, len(w) - 1
     on[0] = True
-    here = _evidence(L, b, on, slab)
-    for k in 1 + rng.permutation(D):
-        others = on.sum() - 1 - on[k]
-        odds = np.log((others + 1.0) / (D - others))  # of the bit being on, by the prior
-        on[k] = not on[k]
-        there = _evidence(L, b, on, slab)
-        if rng.random() < special.expit(there - here + (odds if on[k] else -odds)):
-            here = there
-        else:
-            on[k] = not on[k]
+    flip_bits(L, b, on, slab, 1 + rng.permutation(D), rng.random(D))
     root = np.linalg.cholesky(L[np.ix_(on, on)])
     half = np.linalg.solve(root, b[on])
     w[:] = 0.0
@@ -89,11 +80,37 @@ def sweep(
     return w
 
 
-def _evidence(L: np.ndarray, b: np.ndarray, on: np.ndarray, slab: float) -> float:
-    """Return ln p(y | omega, bits) up to a constant: the weights are integrated out."""
-    root = np.linalg.cholesky(L[np.ix_(on, on)])
-    half = np.linalg.solve(root, b[on])
-    return float(half @ half / 2.0 - np.log(np.diag(root)).sum() - on.sum() * np.log(slab))
+@compiled
+def flip_bits(
+    L: np.ndarray, b: np.ndarray, on: np.ndarray, slab: float, order: np.ndarray, u: np.ndarray
+) -> None:  # fmt: skip
+    """Draw each bit of `on` (1 + D,) from its full conditional, in this order, by uniforms u."""
+    D, here = len(on) - 1, evidence(L, b, on, slab)
+    for i in range(D):
+        k = order[i]
+        others = on.sum() - 1 - on[k]
+        odds = np.log((others + 1.0) / (D - others))  # of the bit being on, by the prior
+        on[k] = not on[k]
+        there = evidence(L, b, on, slab)
+        if u[i] < 1.0 / (1.0 + np.exp(here - there + (-odds if on[k] else odds))):
+            here = there
+        else:
+            on[k] = not on[k]
+
+
+@compiled
+def evidence(L: np.ndarray, b: np.ndarray, on: np.ndarray, slab: float) -> float:
+    """Return ln p(y | omega, bits) up to a constant, the weights integrated out, by Cholesky."""
+    used = np.flatnonzero(on)
+    S, total = len(used), 0.0
+    root, half = np.zeros((S, S)), np.zeros(S)
+    for i in range(S):
+        for j in range(i):
+            root[i, j] = (L[used[i], used[j]] - root[i, :j] @ root[j, :j]) / root[j, j]
+        root[i, i] = np.sqrt(L[used[i], used[i]] - root[i, :i] @ root[i, :i])
+        half[i] = (b[used[i]] - root[i, :i] @ half[:i]) / root[i, i]
+        total += half[i] ** 2 / 2.0 - np.log(root[i, i] * slab)
+    return total
 
 
 def judged(draws: np.ndarray, A: np.ndarray, y: np.ndarray) -> tuple[float, float]:
