@@ -1,10 +1,9 @@
 """The tables of PAPER_CHECK.md and of the papers' pages, from the stored folds."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import pandas as pd
 
@@ -135,7 +134,8 @@ def five(rows: pd.DataFrame) -> pd.DataFrame:
 def opened(found: Mapping[str, Result]) -> pd.DataFrame:
     """Return a line for each data set with JCFO's open grid: gammas, and how many genes are active.
 
-    The last three columns are means over the folds in which the posterior was fitted.
+    Of a gamma the median over folds, and the range; under a linear kernel the slopes depend on the
+    product alone. The last three columns are means over the folds with a fitted posterior.
     """
     lines = []
     for place, end in (("jcfo-1/colon", ""), (f"{FIVE}/golub", "-five")):
@@ -145,9 +145,11 @@ def opened(found: Mapping[str, Result]) -> pd.DataFrame:
         fit, exact = (found[name].lines for name in names)
         chosen = [json.loads(x["chosen"]) for x in fit.values()]
         line: dict[str, str | float] = {"data": place.split("/")[1], "folds": len(chosen)}
-        for name in ("gamma1", "gamma2"):
-            counts = Counter(f"{c[name]:.0e}" for c in chosen)
-            line[name] = ", ".join(f"{n} x {g}" for g, n in sorted(counts.items(), key=_number))
+        for c in chosen:
+            c["gamma1 gamma2"] = c["gamma1"] * c["gamma2"]
+        for name in ("gamma1", "gamma2", "gamma1 gamma2"):
+            values = [c[name] for c in chosen]
+            line[name] = f"{median(values):.2g} ({min(values):.2g} to {max(values):.2g})"
         inside = sum(c["gamma1_inside"] and c["gamma2_inside"] for c in chosen)
         line |= {"both inside": f"{inside} of {len(chosen)}", "posterior: folds": len(exact)}
         counts_of = {
@@ -157,10 +159,6 @@ def opened(found: Mapping[str, Result]) -> pd.DataFrame:
         }
         lines.append(line | {name: fmean(values) for name, values in counts_of.items()})
     return pd.DataFrame(lines)
-
-
-def _number(pair: tuple[str, int]) -> float:
-    return float(pair[0])
 
 
 # --- numbers --------------------------------------------------------------------------------------
