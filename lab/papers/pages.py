@@ -135,14 +135,15 @@ def opened(found: Mapping[str, Result]) -> pd.DataFrame:
     """Return a line for each data set with JCFO's open grid: gammas, and how many genes are active.
 
     Of a gamma the median over folds, and the range; under a linear kernel the slopes depend on the
-    product alone. The last three columns are means over the folds with a fitted posterior.
+    product alone. The last three columns are means over the folds whose posterior has converged.
     """
     lines = []
     for place, end in (("jcfo-1/colon", ""), (f"{FIVE}/golub", "-five")):
         names = [f"{place}/{row}-open{end}" for row in ("jcfo", "exact")]
         if not set(names) <= set(found):
             continue
-        fit, exact = (found[name].lines for name in names)
+        fit, every = (found[name].lines for name in names)
+        exact = {k: x for k, x in every.items() if x["status"] == "finished"}
         chosen = [json.loads(x["chosen"]) for x in fit.values()]
         line: dict[str, str | float] = {"data": place.split("/")[1], "folds": len(chosen)}
         for c in chosen:
@@ -151,7 +152,10 @@ def opened(found: Mapping[str, Result]) -> pd.DataFrame:
             values = [c[name] for c in chosen]
             line[name] = f"{median(values):.2g} ({min(values):.2g} to {max(values):.2g})"
         inside = sum(c["gamma1_inside"] and c["gamma2_inside"] for c in chosen)
-        line |= {"both inside": f"{inside} of {len(chosen)}", "posterior: folds": len(exact)}
+        line |= {
+            "both inside": f"{inside} of {len(chosen)}",
+            "posteriors": f"{len(exact)} of {len(every)}",
+        }
         counts_of = {
             "prior": [json.loads(x["chosen"])["prior"] for x in exact.values()],
             "posterior": [float(x["features"]) for x in exact.values()],

@@ -4,6 +4,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from lab.papers import pages, run
+from lab.papers.compared import CLEAR
 from lab.papers.results import everything
 from lab.papers.statistics import f1_other
 from lab.papers.tables import GROUPS
@@ -63,3 +64,29 @@ def test_the_claim_of_fsklr_on_its_pages():
     assert f"than SKLR on {printed[0]} of 7 sets and than FS-SKR on {printed[1]}," in page
     assert f"under that prior it has it on {ours[0]} and {ours[1]} of 7." in page
     assert f"ahead of L1 on {printed[2]} of 7 and of the SVM on {printed[3]}," in page
+
+
+def test_the_text_of_jcfos_page_is_what_the_rows_say():
+    found = everything(run.HERE / "folds")
+    page = (pages.LAB / "papers" / "jcfo.md").read_text()
+    colon = {row: found[f"jcfo-1/colon/{row}"] for row in ("jcfo-open", "jcfo-one")}
+    shown = [pages.plus_minus(*r.mean("accuracy"), 1) for r in colon.values()]
+    assert f"the open grid has {shown[0]} % right, the five values {shown[1]} (printed" in page
+    wrong = [62 - round(0.62 * r.mean("accuracy")[0]) for r in colon.values()]
+    assert f"rates corrected {wrong[1]} of 62 on colon, and {wrong[0]} where" in page
+    assert "tenth of the training rows is six patients of colon" in page
+    table = pages.opened(found)
+    assert [x.split(" of ")[0] for x in table["both inside"]] == table["folds"].map(str).tolist()
+    genes = {
+        row: [found[f"jcfo-1/{data}/{row}"].mean("features")[0] for data in ("colon", "golub")]
+        for row in ("jcfo-printed", "sparse_probit")
+    }
+    kept, others = ([pages.kept(x) for x in values] for values in genes.values())
+    said = f"{kept[0]} and {kept[1]} genes as printed, where sparse probit keeps "
+    assert said + " and ".join(others) in page
+    assert all(2.0 * a < b for a, b in zip(*genes.values(), strict=True))
+    for data in ("colon", "golub"):  # "not clearly ahead of or behind"
+        for other in ("l1_logistic", "linear_svm", "rvm", "sparse_probit"):
+            printed = found[f"jcfo-1/{data}/jcfo-printed"]
+            mean, error = printed.beside(found[f"jcfo-1/{data}/{other}"], "accuracy")
+            assert abs(mean) <= CLEAR * error
