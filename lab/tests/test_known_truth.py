@@ -337,7 +337,7 @@ def test_a_fit_that_has_not_converged_is_in_no_mean():
     methods = two_targets.TARGETS["linear"][2]
     made = {"power_20": 1.0, "top": 1.0, "own_right": 3, "own_false": 1, "log_score": -0.3,
             "best_log_score": -0.2, "accuracy": 0.8, "status": "finished",
-            "expected_active": None}  # fmt: skip
+            "expected_active": None, "half_right": 3, "half_false": 1}  # fmt: skip
     held = [
         two_targets.CELL._asdict() | {"data_set": s, "method": m} | made
         for s in (1, 2, 3) for m in methods
@@ -348,3 +348,38 @@ def test_a_fit_that_has_not_converged_is_in_no_mean():
     assert found["converged"] == "2 of 3"
     assert found["power"].startswith("1.00")
     assert found["more log score"] == "+0.000 ± 0.000"
+
+
+def test_the_text_on_both_targets_is_what_the_rows_say():
+    def shown(target, method, column):
+        held = rows.read(HERE / f"two_targets_{target}.csv")
+        line = two_targets.table(held, target).set_index("method").loc[method]
+        numbers = [round(100.0 * float(x)) for x in line[column].split(" ± ")]
+        return " ± ".join(map(str, numbers))
+
+    power, false, promised = "power", "own list: false", "promised"
+    linear = {
+        m: [shown("linear", m, x) for x in (power, false)] for m in two_targets.TARGETS["linear"][2]
+    }
+    said = PAGE.read_text()
+    slab, l1, em, savb = (linear[m] for m in ("spike and slab", "L1", "jcfo_em", "fsklr_savb"))
+    assert slab[0] == l1[0] == "100 ± 0"  # "find every active feature"
+    assert f"predicts best, and {slab[1]} % of its list is false." in said
+    assert (
+        f"algorithms find {em[0]} and {savb[0]} % of the active features, and {em[1]} and" in said
+    )
+    assert f"and {savb[1]} % of what they keep is false." in said
+    for m, end in (("fsklr, exact", "% false, promised"), ("jcfo, exact", "%, promised")):
+        assert f"({linear[m][1]} {end} {shown('linear', m, promised)})" in said
+    assert f"spike and slab (promised {shown('linear', 'spike and slab', promised)})" in said
+    curved = [shown("curved", m, power) for m in ("jcfo_em", "fsklr, exact")]
+    assert f"finds {curved[0]} % where its algorithm converged (8 of 10), FS-SKLR's exact" in said
+    assert f"posterior {curved[1]} %," in said
+    assert shown("curved", two_targets.SQUARES, power) == "100 ± 0"
+    for m, end in (
+        ("fsklr, exact", "% of the list of its"),
+        (two_targets.SQUARES, "% of the told"),
+    ):
+        of_list, promise = (shown("curved", m, x) for x in (false, promised))
+        assert f"{of_list} {end}" in said
+        assert f"(promised {promise})" in said
