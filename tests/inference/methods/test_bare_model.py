@@ -18,7 +18,8 @@ from scipy import stats
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, Result, Settings, option, register_backend
-from ardvark.inference.checks.own_sbc import observing
+from ardvark.inference.checks.own_sbc import observing, quantities
+from ardvark.inference.fits.datatree import own_draws
 from ardvark.inference.target.density import Density
 from tests.support import rng, seed
 
@@ -386,3 +387,13 @@ def test_what_only_problems_have_says_so(model, fits):
         av.adopt(model, pm.sample_prior_predictive(20, model=model, random_seed=0))
     with pytest.raises(TypeError, match="did you mean 'draws'"):
         av.fit(model, "exact", draw=5)
+
+
+def test_calibration_asks_for_the_first_and_the_last_component_under_their_names(model):
+    x = rng().normal(size=(2, 5, 3))
+    found = quantities(own_draws(model, {"phi": x}))
+    want = {"phi[placebo]": x[..., 0], "phi[glucose]": x[..., 2]}
+    want["mean |phi|^1/2"] = (np.abs(x) ** 0.5).mean(-1)
+    assert [*found] == [*want]
+    for name, values in want.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-9)

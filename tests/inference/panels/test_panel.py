@@ -14,6 +14,7 @@ from sklearn.base import clone
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.methods import registry
+from ardvark.inference.panels import evaluation
 from ardvark.inference.panels import panel as module
 from ardvark.inference.panels.evaluation import Predictions, Scores, kept, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
@@ -43,6 +44,14 @@ def small():
     return made()
 
 
+def test_projected_draws_are_evenly_spaced_over_all_chains(small, monkeypatch):
+    problem, fit, _ = small
+    monkeypatch.setattr(evaluation, "DRAWS", 8)
+    p = special.expit(fit["posterior"]["eta"].values.reshape(-1, problem.data.N))
+    assert len(p) == 120
+    np.testing.assert_allclose(Predictions.of(problem, fit).p, p[::17])
+
+
 # --- folds ----------------------------------------------------------------------------------------
 
 
@@ -57,6 +66,15 @@ def test_a_refit_by_exact_asks_for_what_predictions_need(small, given, asked):
     exact.attrs = {**fit.attrs, "method": "exact", "options": json.dumps(vars(plan.options))}
     options = module._plan(problem, exact, None, False).options
     assert (options.ess, options.limit) == asked
+
+
+def test_a_refit_draws_as_the_fit_did(small):
+    problem, fit, _ = small
+    other = fit.copy()
+    other.attrs = {**fit.attrs, "draws": 70, "chains": 3, "seed": 11}
+    for given, own in ((None, 11), (12, 12)):
+        found = module._plan(problem, other, given, False).sampling
+        assert found == Sampling(draws=70, chains=3, seed=own, keep="shared")
 
 
 def test_each_fold_has_its_share_of_both_classes():

@@ -286,6 +286,8 @@ def test_effective_draws():
     assert least <= middle <= 1000.0
     stuck = autoregressive(rng(9), (4, 250, 3), 0.98)
     assert effective(stuck, independent=False)[0] < 100.0
+    draws[..., -1] = stuck[..., 0]  # 25 components are looked at, the last one too
+    assert effective(draws, independent=False)[1] < 100.0
 
 
 # --- how often it covers a second run -------------------------------------------------------------

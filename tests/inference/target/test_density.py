@@ -96,6 +96,7 @@ def test_values_are_those_of_pymc(bare):
     at = {name: [bare.label(i) for i in range(b.start, b.stop)] for name, b in bare.blocks.items()}
     assert at["p_simplex__"] == ["p_simplex__[0]", "p_simplex__[1]"]
     assert at["s_log__"] == ["log s[0]", "log s[1]"]
+    assert at["m"][:4] == ["m[0,a]", "m[0,b]", "m[0,c]", "m[1,a]"]
     with pytest.raises(IndexError, match=str(bare.size)):
         bare.label(bare.size)
 

@@ -96,6 +96,9 @@ def test_the_pruned_terms_stay_in_the_trace():
     run = pfcvm_em.iterate(Engine.start(problem, EM(), False), EM())
     path, kept = np.array(run.objective), np.array(run.features) + np.array(run.samples)
     assert kept[-1] < kept[0]
+    first = Engine.start(problem, EM(), False)
+    first.climb(pfcvm_engine.ROUNDS, 1e-10)
+    assert path[0] == pytest.approx(pfcvm_em.log_posterior(first))
     # A weight is pruned at a precision of 1e8, at 1e-4: eta_i moves by about that, and so does the
     # log-likelihood of each of 60 rows; twice, for a feature and a sample.
     assert np.diff(path).min() > -2 * 60 * 1e-4

@@ -1,6 +1,7 @@
 """Chains from their own starts, beside oracles: weighted draws of the prior, quadrature, and NUTS.
 
-`test_steps` shows that a step keeps the posterior, not that a chain finds it.
+`test_steps` shows that a step keeps the posterior, not that a chain finds it. Its cases have every
+form; here the default run has one of each sampler's file.
 """
 
 import numpy as np
@@ -31,6 +32,11 @@ CASES = {
 }
 
 
+def once_a_file(cases, *others):
+    """The cases; slow are those whose sampler's file has another one here."""
+    return [pytest.param(c, marks=[pytest.mark.slow] * (c in others)) for c in cases]
+
+
 def posed(name):
     """Six samples, and one informative feature twice; `test_steps` has covariates."""
     model, given, _ = CASES[name]
@@ -53,7 +59,7 @@ def bounded(point):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", once_a_file(CASES, "pfcvm", "degree-2", "jcfo"))
 def test_the_posterior_is_that_of_weighted_draws(name):
     problem, random, n = posed(name), rng(1), 12_000
     drawn = [problem.simulate(random) for _ in range(n)]
@@ -67,7 +73,7 @@ def test_the_posterior_is_that_of_weighted_draws(name):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("form", ["marginal", "hierarchical"])
+@pytest.mark.parametrize("form", once_a_file(["marginal", "hierarchical"], "hierarchical"))
 def test_the_posterior_is_that_of_quadrature(form):
     """Horseshoe, one feature, separable labels: the weight is integrated out on a grid."""
     problem = av.problem(
