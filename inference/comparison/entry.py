@@ -129,4 +129,5 @@ def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and has_draws(t)]
     converged = [n for n in good if fits[n].attrs["status"] == "finished"]
     exact = [n for n in converged if is_exact(fits[n])]
-    return next(iter(exact or converged or good), None)
+    longest = sorted(good, key=lambda n: fits[n].attrs["method"] != "exact")  # where none converged
+    return next(iter(exact or converged or longest), None)

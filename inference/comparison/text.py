@@ -158,7 +158,7 @@ def _own_table(
         )
     if len(table) > most:
         yield f"and {len(table) - most} more fits"
-    if table["worst_error"].drop(index=reference, errors="ignore").notna().any():
+    if table.loc[table.index != reference, "worst_error"].notna().any():
         yield "worst: of all components, in sds of the exact posterior, and as a factor"
 
 

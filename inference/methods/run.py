@@ -180,8 +180,29 @@ def _result(plan: Plan, job: Job) -> Result:
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
     except FitFailed as error:
-        return Result(posterior={}, status="failed", reason=str(error))
+        return Result(posterior={}, status="failed", reason=_why_failed(plan.target, error))
     return result
+
+
+def _why_failed(target: Target, error: FitFailed) -> str:
+    """Return why a method gave up; of a model of one's own, also what is wrong where it begins."""
+    if target.problem is not None:
+        return str(error)
+    try:
+        terms = target.model.point_logps()
+    except Exception as wrong:  # whatever its graph raises
+        first = str(wrong).splitlines()[0].rstrip(".")
+        return (
+            f"{error}; the density cannot be computed: {first}. Do the lengths of data and dims "
+            "agree, as after pm.set_data?"
+        )
+    zero = [name for name, term in terms.items() if not np.isfinite(term)]
+    if not zero:
+        return str(error)
+    return (
+        f"{error}; where the model begins, the density of {', '.join(zero)} is 0: a value may be "
+        "outside of its support, or a prior may exclude the data (model.debug() says more)"
+    )
 
 
 def finish(

@@ -196,7 +196,10 @@ class Density:
         if None not in model[name].type.shape:
             return tuple(model[name].type.shape)
         value = model.replace_rvs_by_values([model[name]])[0]
-        return tuple(value.shape.eval(model.initial_point()))  # by name
+        inputs, point = model.value_vars, model.initial_point()  # most are not in its graph
+        given: Any = {"on_unused_input": "ignore", "mode": "FAST_COMPILE"}
+        shape = pytensor.function(inputs, value.shape, **given)
+        return tuple(map(int, shape(*[point[v.name] for v in inputs])))
 
     def expansion(self, names: Collection[str]) -> Function:
         """Return the function from the vector to these variables, one after the other.

@@ -49,7 +49,7 @@ def variables(
     methods = [m for m, t in fits.items() if is_bare(t) and group(t, "posterior").data_vars]
     methods.sort(key=lambda m: m != reference)
     if not methods:
-        raise InputError("there is nothing to plot: no fit is of a pm.Model of your own.")
+        raise InputError("there is nothing to plot: no fit of a pm.Model of your own has draws.")
     rows = _rows([group(fits[m], "posterior") for m in methods], methods, leading)
     palette, shapes = style.colours(methods, reference), style.marks(methods, reference)
     with style.style():

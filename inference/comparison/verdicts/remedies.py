@@ -44,7 +44,7 @@ USE_EXACT = Remedy("fit", "exact")
 """The method that picks an exact sampler, and runs it until it has converged."""
 USE_REFERENCE = Remedy("use the reference")
 REWRITE = Remedy("rewrite")
-"""What helps where steps of `exact`, which chooses their size, fail in a model of one's own."""
+"""What helps where steps along gradients fail in a model of one's own."""
 LONGER = 4
 """The factor by which what ended a run grows."""
 _SHORTER = 0.1
@@ -164,7 +164,8 @@ def reach(tree: xr.DataTree) -> Remedy:
 
 
 def _reach(tree: xr.DataTree, otherwise: Remedy) -> Remedy:
-    return REWRITE if is_bare(tree) and _is_exact(tree) else otherwise
+    along_gradients = tree.attrs.get("method") in ("exact", "nuts")
+    return REWRITE if is_bare(tree) and along_gradients else otherwise
 
 
 def deepen(tree: xr.DataTree, limit: int) -> Remedy | None:

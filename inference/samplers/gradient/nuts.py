@@ -59,7 +59,7 @@ _DIVERGED = (
     "nuts: %d transitions diverged at target_accept %g; running again at %g and discarding the "
     "first run."
 )
-_NO_START = "NUTS could not start: {}. The density may be 0 where a prior excludes the data"
+_NO_START = "NUTS could not start: {}"
 WARM_UP = 0.0
 """Share of a run of `exact` that is not used: adaptation comes before its iterations."""
 

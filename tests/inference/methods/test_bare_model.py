@@ -4,6 +4,7 @@ Its posterior is known: phi[k] ~ N(0, 1) and n observations of N(phi[k], 1) each
 normal with the mean sum(y) / (n + 1) and the variance 1 / (n + 1).
 """
 
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -144,14 +145,14 @@ def test_only_what_such_a_model_has_is_judged(fits):
 
 
 def test_what_speaks_against_its_intervals_speaks_against_it():
-    # a random walk of energies, and a remedy that can be typed: there is a model and no problem
+    # a random walk of energies: more draws of such a chain would explore tails as slowly
     draws, walk = rng(1).normal(size=(4, 1000)), rng(2).normal(size=(4, 1000)).cumsum(axis=1)
     groups = {"posterior": {"x": draws}, "sample_stats": {"energy": walk}}
     tree = az.from_dict(groups)
     tree.attrs = {"kind": "mcmc", "status": "finished", "method": "nuts"}
     (found,) = av.compare({"nuts": tree}).verdict.values()
     assert found.words == {"parameters": "rough"}
-    assert found.remedies[0].startswith('ardvark.fit(model, "nuts", draws=')
+    assert found.remedies[0].startswith("another form of the model")
 
 
 def test_steps_that_fail_ask_for_another_form_of_the_model():
@@ -370,12 +371,40 @@ def test_a_model_without_a_posterior_is_refused(variables, said):
             av.fit(model, method, progressbar=False)
 
 
-def test_data_that_the_prior_excludes_are_named_where_no_chain_can_start():
+def resized():
+    slope = pm.Normal("slope", 0.0, 1.0)
+    pm.Normal("y", slope * pm.Data("x", np.ones(3)), 1.0, observed=[1.0, 2.0, 3.0])
+    pm.set_data({"x": np.ones(2)})
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        (excluded, "the density of y is 0: .* a prior may exclude the data"),
+        (resized, r"cannot be computed: .* agree, as after pm\.set_data"),
+    ],
+)
+def test_a_fit_that_cannot_begin_says_what_is_wrong_there(variables, said):
     with pm.Model() as model:
-        excluded()
-    failed = av.fit(model, "exact", progressbar=False)
-    assert failed.attrs["status"] == "failed"
-    assert "a prior excludes the data" in failed.attrs["reason"]
+        variables()
+    fits = {m: av.fit(model, m, progressbar=False) for m in ("exact", "laplace")}
+    for failed in fits.values():
+        assert failed.attrs["status"] == "failed"
+        assert re.search(said, failed.attrs["reason"])
+    assert "[do not use]" in str(av.compare(fits))
+
+
+def test_what_is_derived_of_data_needs_no_dims():
+    """Its length is that of the data, and its graph has not all variables."""
+    x = rng(3).normal(size=6)
+    with pm.Model() as line:
+        slope, noise = pm.Normal("slope"), pm.HalfNormal("noise")
+        mean = pm.Deterministic("mean", slope * pm.Data("x", x))
+        pm.Normal("y", mean, noise, observed=x + 0.1)
+    fit = av.fit(line, "laplace", draws=50, progressbar=False)
+    drawn = fit["posterior"]["slope"].values[..., None] * x
+    np.testing.assert_allclose(fit["posterior"]["mean"], drawn, rtol=1e-12)
+    assert "reference: none" in str(av.compare({"laplace": fit}))
 
 
 def test_what_only_problems_have_says_so(model, fits):
