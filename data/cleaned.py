@@ -14,7 +14,7 @@ from ardvark.common.validate import InputError, logger
 from .cleaning import Cleaning, distinct_names
 from .columns import listed, numbers
 from .dataset import Dataset
-from .missing import in_table
+from .missing_codes import in_table
 from .numerals import PLAIN, Marks
 from .reading import Reading, opened
 

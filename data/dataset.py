@@ -18,7 +18,7 @@ from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, distinct, matrix, named, two_classes, whole
 
 from .columns import listed
-from .missing import told
+from .missing_codes import told
 
 FEW = 20
 """Samples below which a data set is said to be small; a quarter of it, of one class."""

@@ -19,7 +19,7 @@ from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows
 from .columns import alike, in_order, listed, numbers, profile, spoilt
-from .missing import in_table
+from .missing_codes import in_table
 from .numerals import Marks, are_codes, is_missing, number
 
 MANY_LABELS = 10

@@ -25,8 +25,8 @@ from ..fits.activity import THRESHOLD
 from ..fits.datatree import check_same, group, pointwise
 from ..fits.selection import select, summary
 from ..methods import registry
+from ..methods.refits import refits
 from ..target.sampling import Sampling
-from .sharing import refits
 
 BASELINE = "as it is"
 FACTORS = {"halved": 0.5, "doubled": 2.0}

@@ -28,10 +28,10 @@ from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem, problem
 from ardvark.models.always import columns_of
 
-from ..checks.sharing import Models, Sharing
 from ..fits.chains import mcse
 from ..methods import run
 from ..methods.prediction import log_probabilities, predicted_draws, rows_of
+from ..methods.refits import Models, Sharing
 from ..methods.registry import Plan
 from ..scoring.penalised import PENALISED, SECONDS, penalised
 from ..target.backend import FitFailed

@@ -38,10 +38,10 @@ from ardvark.data import Dataset
 from ardvark.data.groups import EVENTS
 from ardvark.models import Problem
 
-from ..checks.sharing import refits
 from ..fits.datatree import check_same, group
 from ..fits.selection import PROBABILITY
 from ..methods import registry
+from ..methods.refits import refits
 from ..samplers.exact import method as exact
 from ..samplers.exact.measured import between
 from ..target.sampling import Sampling

@@ -62,11 +62,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import l1_min_c
 
 import ardvark as av
-from ardvark.inference.checks.sharing import Sharing
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.fits.selection_rules import discoveries
+from ardvark.inference.methods.refits import Sharing
 from ardvark.models.parts.effects import VISIBLE
 from lab import rows, tables
 from lab.known_truth import report

@@ -16,7 +16,7 @@ from ardvark.data import Dataset, Table
 from ardvark.data.cleaning import Cleaning
 from ardvark.data.columns import in_order, profile, tidied
 from ardvark.data.faults import TableError
-from ardvark.data.missing import in_table
+from ardvark.data.missing_codes import in_table
 from tests.support import rng
 
 FRAME = pd.DataFrame(

@@ -14,7 +14,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 import ardvark as av
-from ardvark.inference.checks.sharing import Sharing
+from ardvark.inference.methods.refits import Sharing
 from ardvark.models import ZOO
 from tests.inference.batches import batch_mean, largest_t
 from tests.inference.spiral import spiral

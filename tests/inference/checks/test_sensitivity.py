@@ -12,10 +12,10 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.checks import sensitivity as sens
 from ardvark.inference.checks.sensitivity import BASELINE, changes
-from ardvark.inference.checks.sharing import Sharing
 from ardvark.inference.comparison import study, table
 from ardvark.inference.fits.selection import select_at
 from ardvark.inference.methods import registry, run
+from ardvark.inference.methods.refits import Sharing
 from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import seed

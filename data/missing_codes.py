@@ -33,7 +33,7 @@ def codes(values: np.ndarray) -> dict[str, int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from ardvark.data.missing import codes
+    >>> from ardvark.data.missing_codes import codes
     >>> codes(np.array([0.0, 1, 2, 1, 0, 2, -9]))
     {'-9': 1}
     """

@@ -22,8 +22,8 @@ from ardvark.common.pieces import Processes, elsewhere
 from ardvark.common.progress import Reporter, forecast
 from ardvark.models import Problem
 
-from ..methods.registry import Plan
-from ..methods.reuse import Fits
+from .registry import Plan
+from .reuse import Fits
 
 if TYPE_CHECKING:
     import pymc as pm

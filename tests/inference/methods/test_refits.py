@@ -5,7 +5,7 @@ import pytest
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.checks.sharing import Sharing
+from ardvark.inference.methods.refits import Sharing
 from ardvark.models import ZOO
 from tests.models.forms import Compiled
 from tests.support import rng
