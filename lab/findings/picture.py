@@ -3,8 +3,8 @@
     python -m lab.findings.picture
 
 Nothing is fitted. A column is a paper on one data set of its own tables: a set of `left_out`, or
-patients left out one at a time (`patients`). Above, the algorithm is at the paper's settings;
-below, it has the prior of the exact posterior. P is by its own formula.
+patients left out one at a time (`patients`). In the top row the algorithm is at the paper's
+settings; in the bottom row it has the prior of the exact posterior. P is by its own formula.
 """
 
 import itertools
@@ -25,12 +25,12 @@ PICTURE = Path(__file__).with_name("findings.png")
 WIDTH, HEIGHT = 11.5, 7.6  # inches
 _DARK, _LIGHT = "#004166", "#E69F00"
 """Of y = 1 and y = 0: a dark filled disc and a light open ring, which differ in grey too."""
-TITLE = "P(y = 1) of rows left out of the fit: a paper's algorithm against an exact posterior"
+TITLE = "P(y = 1) of rows left out: an algorithm beside a posterior computed without approximation"
 SUBTITLE = (
-    "A dot is a row; on the diagonal both agree, which is not truth. Above, their priors differ, "
-    "and a gap may be due to either.\n"
-    "Below, both have the prior that is named. No paper uses ours: a gap there does not say that a "
-    "paper is wrong."
+    "On the diagonal both agree; that does not make either right. Top row: the priors differ too, "
+    "so a gap is not the approximation's alone.\n"
+    "Bottom row: one prior for both. Our sparse prior is in no paper, so the flat lines are not "
+    "what a paper proposes. Sure: 0.9 or more for a class."
 )
 LABELS = {"own": left_out.OWN, "same": left_out.SAME}
 
@@ -82,14 +82,14 @@ def draw() -> style.Picture:
             if column is COLUMNS[0]:
                 axis.set_ylabel(f"P(y = 1), algorithm\n{KINDS[kind]}")
             if kind == "same":
-                axis.set_xlabel(f"P(y = 1), exact posterior\n{column.prior}")
+                axis.set_xlabel(f"P(y = 1), exact posterior\nboth: {column.prior}")
         figure.suptitle(f"{TITLE}\n{SUBTITLE}", x=0.01, ha="left", fontsize=11.0)
         handles = dict(
             pair[::-1]
             for axis in axes
             for pair in zip(*axis.get_legend_handles_labels(), strict=True)
         )
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5)
     return style.Picture(figure, alt(frames))
 
 
@@ -101,15 +101,18 @@ def _panel(axis: "Axes", column: Column, rows: pd.DataFrame, kind: str) -> None:
             mine["exact"], mine[kind], "o", color=colour, mfc=face, ms=3.6, mew=1.0, alpha=0.7,
             clip_on=False, label=f"y = {y}",
         )  # fmt: skip
-    sure = rows[wrong_and_sure(rows, kind)]
-    if len(sure):  # the layout of a figure fails on an empty line that is not clipped
-        axis.plot(
-            sure["exact"], sure[kind], "x", color="#B00020", ms=6, mew=1.3, zorder=3,
-            clip_on=False, label="algorithm wrong and sure",
-        )  # fmt: skip
+    for name, who, mark in ((kind, "algorithm", "x"), ("exact", "posterior", "+")):
+        sure = rows[wrong_and_sure(rows, name)]
+        if len(sure):  # the layout of a figure fails on an empty line that is not clipped
+            axis.plot(
+                sure["exact"], sure[kind], mark, color="black", ms=7, mew=1.2, zorder=3,
+                clip_on=False, label=f"{who} wrong and sure",
+            )  # fmt: skip
     axis.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xticks=[0.0, 0.5, 1.0], yticks=[0.0, 0.5, 1.0])
     axis.set_aspect("equal")
-    title = f"{column.name} on {column.data}\n{said(rows, kind)}"
+    ours = kind == "same" and column.prior.startswith("our")
+    name = f"{column.name}'s optimiser, our prior" if ours else f"{column.name} on {column.data}"
+    title = f"{name}\n{said(rows, kind)}"
     axis.set_title(title, fontsize=9.5, loc="left")
 
 
@@ -117,7 +120,7 @@ def said(rows: pd.DataFrame, kind: str) -> str:
     """Return what a panel's title says: how far apart both are, and how many are wrong and sure."""
     counts = [wrong_and_sure(rows, name).sum() for name in (kind, "exact")]
     apart = f"apart by {off(rows, kind):.2f} on average"
-    return f"{apart}\nwrong and sure: {counts[0]} (exact: {counts[1]})"
+    return f"{apart}\nwrong and sure: {counts[0]} of {len(rows)} (exact: {counts[1]})"
 
 
 def alt(frames: dict[Column, pd.DataFrame]) -> str:
