@@ -17,6 +17,7 @@ LARGEST_DENSE = 1e8
 """Numbers up to which a sparse matrix is made dense (800 MB)."""
 
 _LISTED = 40  # names in a message
+_MEASURED = 20  # different numbers are no classes
 
 logger = logging.getLogger("ardvark")
 
@@ -251,6 +252,11 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
             f"labels must all be of one kind (strings, numbers or booleans), got {kinds}."
         ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
+    if len(classes) > _MEASURED and labels.dtype.kind in "iuf":
+        raise InputError(
+            f"y must contain two classes, and has {len(classes)} numbers: {shown}. If it is a "
+            "measurement, say from where on it is one class, such as y > 0."
+        )
     if len(classes) > 2:
         one = classes.tolist()[-1]
         raise InputError(
