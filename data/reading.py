@@ -12,6 +12,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -286,15 +287,18 @@ def _refuse_formulas(path: Path, sheet: str) -> None:
     """Raise an error if a cell has a formula and no value, as where a program wrote the file."""
     from openpyxl import load_workbook
 
-    formulas, values = (load_workbook(path, read_only=True, data_only=only)[sheet].iter_rows()
-                        for only in (False, True))  # fmt: skip
-    for asked, found in zip(formulas, values, strict=True):
-        for cell, value in zip(asked, found, strict=True):
-            if cell.data_type == "f" and value.value is None:
-                raise InputError(
-                    f"{path}: cell {cell.coordinate} has a formula, and its value is not in the "
-                    "file. Open it in a spreadsheet program and save it there."
-                )
+    with ExitStack() as open_books:
+        books = [load_workbook(path, read_only=True, data_only=only) for only in (False, True)]
+        for book in books:
+            open_books.callback(book.close)
+        formulas, values = (book[sheet].iter_rows() for book in books)
+        for asked, found in zip(formulas, values, strict=True):
+            for cell, value in zip(asked, found, strict=True):
+                if cell.data_type == "f" and value.value is None:
+                    raise InputError(
+                        f"{path}: cell {cell.coordinate} has a formula, and its value is not in "
+                        "the file. Open it in a spreadsheet program and save it there."
+                    )
 
 
 def _in_header(cell: Any) -> str:

@@ -129,5 +129,6 @@ def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and has_draws(t)]
     converged = [n for n in good if fits[n].attrs["status"] == "finished"]
     exact = [n for n in converged if is_exact(fits[n])]
-    longest = sorted(good, key=lambda n: fits[n].attrs["method"] != "exact")  # where none converged
+    # where none converged, a run of `exact` went on for longest
+    longest = sorted(good, key=lambda n: fits[n].attrs.get("method") != "exact")
     return next(iter(exact or converged or longest), None)
