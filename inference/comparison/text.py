@@ -126,7 +126,7 @@ def _table(
         said = f"[{verdicts[str(name)].level}]"
         yield _row(str(name), said, dict(row), score, name == reference)
     if len(fits) > most:
-        yield f"and {len(fits) - most} more fits"
+        yield f"and {_fits(len(fits) - most, 'more ')}"
     for name, row in table.loc[table.index.intersection(_BESIDE)].iterrows():
         yield _row(str(name), "plain", dict(row), score)
     meanings = [] if reference is None else ["off by: mean over rows; width: sd of eta, exact is 1"]
@@ -157,7 +157,7 @@ def _own_table(
             widths=_OWN_WIDTHS,
         )
     if len(table) > most:
-        yield f"and {len(table) - most} more fits"
+        yield f"and {_fits(len(table) - most, 'more ')}"
     if table.loc[table.index != reference, "worst_error"].notna().any():
         yield "worst: of all components, in sds of the exact posterior, and as a factor"
 
@@ -227,7 +227,12 @@ def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
         shown -= 1
     more = len(said) - shown
     lines = [line for told in said[:shown] for line in told]
-    return [*lines, f"and {more} more fit{'s' if more > 1 else ''}"] if more else lines
+    told = f"reasons against {_fits(more, 'more ' if shown else '')}: in the full text"
+    return [*lines, told] if more else lines
+
+
+def _fits(count: int, word: str) -> str:
+    return f"{count} {word}fit{'s' if count > 1 else ''}"
 
 
 def _predicts(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
