@@ -39,7 +39,7 @@ from ardvark.models.parts.effects import VISIBLE
 
 HERE = Path(__file__).parent
 SHIFTED, SHIFT = 40, 1.5  # genes, and standard deviations of each
-LEADING = 12  # genes of each fit
+LEADING = 16  # genes of each fit
 
 TABLE = ["patients.csv", "--target", "tissue"]
 MENDED = [*TABLE, "--encode", "onehot", "--impute", "median", "--row-names", "patient"]
