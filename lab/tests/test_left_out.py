@@ -102,6 +102,6 @@ def test_the_picture_says_what_the_table_says():
                 mine, exact = (table.loc[column.kept, name] for name in (label, left_out.EXACT))
                 said = (
                     f"apart by {mine['off']:.2f} on average\n"
-                    f"wrong and sure: {mine['sure']} (exact: {exact['sure']})"
+                    f"wrong and sure: {mine['sure']} of {len(rows)} (exact: {exact['sure']})"
                 )
                 assert picture.said(rows, kind) == said
