@@ -37,6 +37,8 @@ PROBLEMS = (
     ("rfvm", "colon", ""),
     ("pfcvm", "sonar", "rbf"),
     ("horseshoe", "100x8", ""),
+    ("sparse_probit", "200x12", ""),
+    ("sparse_probit", "30x60", ""),
 )
 """Model, data, and the kernel where it is not the default."""
 RARE = 0.02
