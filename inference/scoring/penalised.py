@@ -31,8 +31,8 @@ to 400 x 2000 those of the three penalties take this to within a factor of three
 STEPS = 50
 """Newton steps of a fit, at most; five are usual."""
 _PASSES = 10_000  # of coordinate descent over the features in a step, at most
-_GAP = 1e-5  # of the least squares of a step, as a share of its sum of squares
-_LEAST = 1e-8  # a step that lowers the loss of a row by less, in nats, is the last
+_GAP = 1e-7  # of the least squares of a step, as a share of its sum of squares
+_LEAST = 1e-11  # a step that lowers the loss of a row by less, in nats, is the last
 _SURE = 1e-5  # the least curvature of a row, as in glmnet: one that is surely right has none
 
 
@@ -162,6 +162,6 @@ def penalised(
     if word != "ridge":
         return Penalised(**grid)
     ridge = LogisticRegressionCV(
-        **grid, scoring="neg_log_loss", max_iter=5000, use_legacy_attributes=False
+        **grid, scoring="neg_log_loss", max_iter=5000, tol=1e-8, use_legacy_attributes=False
     )
     return make_pipeline(Scaler(), ridge)

@@ -153,7 +153,7 @@ def test_the_intercept_has_no_penalty(word, D):
     y = (np.arange(50) < 5).astype(int)
     X = rng(D).normal(size=(50, D)) if D else np.ones((50, 1))
     p = Plain(word).classifier(y, 0).fit(X, y).predict_proba(X)
-    assert p[:, 1].sum() == pytest.approx(5.0, abs=0.01)
+    assert p[:, 1].sum() == pytest.approx(5.0, abs=5e-5)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
@@ -174,25 +174,16 @@ def test_a_penalised_regression_is_at_the_minimum_of_its_loss(C, l1_ratio, D):
     off = expit(X @ w + b) - y
     lasso, ridge = l1_ratio / C, (1.0 - l1_ratio) / C
     gradient = X.T @ off + ridge * w
-    assert abs(off.sum()) < 2e-3
-    np.testing.assert_allclose(gradient[w != 0], -lasso * np.sign(w[w != 0]), atol=0.01)
-    assert (np.abs(gradient[w == 0]) <= lasso + 0.01).all()
+    assert abs(off.sum()) < 1e-6
+    np.testing.assert_allclose(gradient[w != 0], -lasso * np.sign(w[w != 0]), atol=1e-3)
+    assert (np.abs(gradient[w == 0]) <= lasso + 1e-3).all()
 
 
 def test_a_path_ends_where_a_fit_of_its_last_penalty_does():
     X, y = rng(1).normal(size=(50, 80)), np.arange(50) % 2
     *_, (warm, _) = path(X, y, [0.05, 0.5, 5.0], 0.5)
     ((cold, _),) = path(X, y, [5.0], 0.5)
-    np.testing.assert_allclose(warm, cold, atol=2e-3)
-
-
-def test_an_elastic_net_of_a_wide_table_is_a_matter_of_seconds():
-    """168 rows and 2905 columns took minutes by `saga`; now it is a few seconds on one core."""
-    X = rng(0).normal(size=(134, 2905))
-    y = (X[:, :5].sum(axis=1) + rng(1).normal(size=134) > 0).astype(int)
-    started = time.process_time()
-    penalised("elastic_net", y, 0).fit(X, y)
-    assert time.process_time() - started < 60.0
+    np.testing.assert_allclose(warm, cold, atol=1e-4)
 
 
 def test_inner_folds_choose_the_penalty_as_a_search_by_scikit_learn_does(data):
@@ -462,19 +453,6 @@ def test_the_time_of_plain_candidates_is_foretold(data, caplog):
     av.choose(data, candidates=forest, folds=3, **QUIET)
     assert "choose: 6 fits of plain classifiers, which may take" in caplog.text
     assert "how long 1 of them take is not known" in caplog.text
-
-
-@pytest.mark.parametrize(("N", "D"), [(60, 2000), (400, 40)])
-def test_the_time_that_is_foretold_is_what_they_take(N, D):
-    """On one core, to a factor of three and what a busy machine adds to that."""
-    X = rng(0).normal(size=(N, D))
-    y = (X[:, :3].sum(axis=1) + rng(1).normal(size=N) > 0).astype(int)
-    words, started = ("l1", "elastic_net", "ridge"), time.process_time()
-    for word in words:
-        penalised(word, y, 0).fit(X, y)
-    took = time.process_time() - started
-    told = sum(Plain(word).seconds(N, D) for word in words)
-    assert told / 10.0 < took < 10.0 * told
 
 
 def test_a_count_is_shown_from_the_start(data, monkeypatch):
