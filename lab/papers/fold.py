@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from scipy import special
 from ardvark.data import Dataset
 from ardvark.inference.methods import run
 from ardvark.inference.methods.prediction import Rule, predict
+from ardvark.inference.scoring.penalised import path, penalised
+from ardvark.inference.scoring.scaler import Scaler
 from ardvark.models import ZOO, Problem
 from lab.papers.protocols import Group, Row, split, stratified
 from lab.papers.tables import FILTER, GROUPS, SELECTED
@@ -81,11 +83,9 @@ def fit(row: Row, data: Dataset, training: Dataset, test: Dataset) -> list[Line]
     elif row.method in YARDSTICKS:
         lines = [yardstick(row.method, training, test)]
     else:
-        lines = [scikit(row.method, training, test)]
-        for C in row.steps:
-            lines.append(
-                scikit(row.method, training, test, C) | {"step": C, "status": "", "selected": ""}
-            )
+        lines = [plain(row.method, training, test)]
+        for C, line in zip(row.steps, l1_path(training, test, row.steps), strict=True):
+            lines.append(line | {"step": C, "status": "", "selected": ""})
     true = test.y == 1
     for line in lines:
         p, label = line.pop("probability", None), line.pop("label")
@@ -292,7 +292,7 @@ def matched(row: Row, training: Dataset, test: Dataset) -> Line:
             hypers = row.hypers | {name: a for name, a in sizes.items() if name in known}
             line = zoo(replace(row, hypers=hypers, grid=()), training, test)[0]
         else:
-            line = scikit(row.method, training, test, **candidate)
+            line = plain(row.method, training, test, **candidate)
         lines.append(line | {"chosen": json.dumps(candidate)})
     return min(lines, key=lambda line: abs(share_kept(line, training) - row.share))
 
@@ -352,7 +352,8 @@ def selection(row: Row, data: Dataset) -> Choice:
     if row.method == "filter":
         weight, most = np.abs(t_statistic(data)), FILTER
     elif row.method == "l1_logistic":
-        weight, most = np.abs(penalised(row.method, data, **row.options)[-1].coef_[0]), FILTER
+        ((weight, _),) = path(standardised(data)[0], data.y, [row.options["C"]], 1.0)
+        weight, most = np.abs(weight), FILTER
     else:
         tree = run.fit(
             problem_of(row.model, data, **row.hypers), row.method, draws=1, chains=1,
@@ -410,34 +411,54 @@ def yardstick(name: str, training: Dataset, test: Dataset) -> Line:
     return line
 
 
-def scikit(method: str, training: Dataset, test: Dataset, C: float | None = None) -> Line:
-    """Fit a classifier of scikit-learn, standardised; C by inner 5-fold validation, or as given."""
-    search = penalised(method, training, C)
-    fitted = getattr(search, "best_estimator_", search)[-1]
-    line: Line = {"label": search.predict(test.X) == 1, "status": "finished", "reason": ""}
-    if method == "l1_logistic":
-        line["probability"] = search.predict_proba(test.X)[:, 1]
-    if method.startswith("l1"):
-        kept = np.flatnonzero(fitted.coef_)
-        line["features"], line["selected"] = len(kept), " ".join(map(str, kept))
-    else:
-        line["samples"] = int(fitted.n_support_.sum())
-    return line
+def plain(method: str, training: Dataset, test: Dataset, C: float | None = None) -> Line:
+    """Fit a plain classifier, standardised; C by inner 5-fold validation, or as given."""
+    if method == "l1_logistic":  # the library's own, the baseline of every `compare`
+        if C is not None:
+            return next(l1_path(training, test, [C]))
+        own = penalised("l1", training.y, 0).fit(training.X, training.y)
+        return _l1_line(own.predict_proba(test.X)[:, 1], own.coef_)
+    model = svm(method, training, C)
+    machine = getattr(model, "best_estimator_", model)[-1]
+    line: Line = {"label": model.predict(test.X) == 1, "status": "finished", "reason": ""}
+    if method == "l1_svm":
+        return line | _kept(machine.coef_[0])
+    return line | {"samples": int(machine.n_support_.sum())}
 
 
-def penalised(method: str, training: Dataset, C: float | None = None) -> Any:
-    """Return the fitted pipeline, or the search for its C (and gamma) where none is given."""
+def l1_path(training: Dataset, test: Dataset, Cs: Sequence[float]) -> Iterator[Line]:
+    """Yield what L1 logistic regression gives at each C; they rise."""
+    X, new = standardised(training, test)
+    for w, b in path(X, training.y, Cs, 1.0):
+        yield _l1_line(special.expit(new @ w + b), w)
+
+
+def standardised(*data: Dataset) -> list[np.ndarray]:
+    """Return the features of each data set, standardised by the first."""
+    scaler = Scaler().fit(data[0].X)
+    return [np.asfortranarray(scaler.transform(rows.X)) for rows in data]
+
+
+def _l1_line(p: np.ndarray, weight: np.ndarray) -> Line:
+    found = {"label": p > 0.5, "probability": p, "status": "finished", "reason": ""}
+    return found | _kept(weight)
+
+
+def _kept(weight: np.ndarray) -> Line:
+    kept = np.flatnonzero(weight)
+    return {"features": len(kept), "selected": " ".join(map(str, kept))}
+
+
+def svm(method: str, training: Dataset, C: float | None = None) -> Any:
+    """Return a fitted support vector machine; its C (and gamma) is searched for, or as given."""
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC, LinearSVC
 
     grid: dict[str, Any] = {"C": np.logspace(-3, 2, 11)}
-    if method == "l1_logistic":
-        model = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
-    elif method == "l1_svm":
+    if method == "l1_svm":
         model = LinearSVC(penalty="l1", dual=False)
     elif method == "linear_svm":
         model = SVC(kernel="linear")
@@ -453,7 +474,7 @@ def penalised(method: str, training: Dataset, C: float | None = None) -> Any:
             fitted,
             {f"{step}__{k}": v for k, v in grid.items()},
             cv=StratifiedKFold(5, shuffle=True, random_state=0),
-            scoring="neg_log_loss" if method == "l1_logistic" else "accuracy",
+            scoring="accuracy",
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid

@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from ardvark.models.parts.effects import VISIBLE
 from lab import rows, tables
-from lab.known_truth import continuum, known_truth, report, two_targets
+from lab.known_truth import known_truth, report, two_targets
 from lab.known_truth.known_truth import CELLS, HERE, Cell, Found, Piece, Truth
 from lab.known_truth.results import Estimate, Results, clear, mean, ratio
 
@@ -255,38 +255,6 @@ def test_the_text_of_the_page_is_what_the_rows_say():
     for m, other, name in clear_ones:  # also where only converged fits count
         kept = found.converged(x for x in (m, other) if x in report.EXACT)
         assert found.more(m, other, name, kept).value > 0.0
-
-
-# --- effects of every size ------------------------------------------------------------------------
-
-
-def test_the_weights_of_the_continuum_are_on_both_sides_of_the_size_that_is_reported():
-    """Of 0.25 t, t Student with 2 degrees of freedom, P(|w| > 0.5) = P(|t| > 2) = 0.1835."""
-    w = np.concatenate([
-        continuum.simulate(cell, s, "logistic")[2] for cell in continuum.CELLS for s in range(1, 60)
-    ])  # fmt: skip
-    assert abs((np.abs(w) > 0.5).mean() - 0.1835) < 5.0 * np.sqrt(0.15 / len(w))
-    X, y, _ = continuum.simulate(continuum.CELLS[0], 1, "probit")
-    assert X.shape == (200, 30)
-    assert set(y) == {0, 1}
-
-
-def test_a_promise_is_kept_within_two_standard_errors_of_what_is_false():
-    """Two cells of two data sets each; in all, lists of 40 with 4 false promise 0.1, or 0.02."""
-    cells = [dict(zip(continuum.Cell._fields, cell, strict=True)) for cell in continuum.CELLS[:2]]
-    held = [
-        cell | {"data_set": s, "model": "rfvm", "status": "finished", "large": 12}
-        | {"fdr_right": 10 - s, "fdr_false": s - 1, "fdr_expected": 0.45}
-        | {"half_right": 10 - s, "half_false": s - 1, "half_expected": 0.0}
-        for cell in cells for s in (1, 2)
-    ]  # fmt: skip
-    left_out = held[0] | {"status": "not_converged", "fdr_false": 99}
-    found = continuum.table([*held, left_out]).iloc[0]
-    assert found["converged"] == "4 of 5"
-    assert found["FDR 10 %: promised"] == "0.05"
-    assert found["FDR 10 %: false"].startswith("0.06 ±")
-    assert found["FDR 10 %: kept"] == "yes"
-    assert found["FDR 10 %: empty"] == 0
 
 
 # --- JCFO, FS-SKLR and a spike and slab -----------------------------------------------------------

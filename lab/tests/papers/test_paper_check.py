@@ -187,7 +187,7 @@ def test_a_matched_row_keeps_nearest_to_its_share_whatever_the_test_labels():
     training, test = data.take(np.arange(40)), data.take(np.arange(40, 60))
     other = Dataset.from_arrays(test.X, 1 - test.y)
     grid = tuple({"C": C} for C in (1e-4, 0.1, 100.0))  # nothing kept, some, everything
-    kept = [folds.scikit("l1_logistic", training, test, **c)["features"] / 8 for c in grid]
+    kept = [folds.plain("l1_logistic", training, test, **c)["features"] / 8 for c in grid]
     assert kept[0] == 0.0 < kept[1] < kept[2]
     for share, at in ((kept[1] - 0.01, 1), (0.99, 2)):
         row = protocols.Row(
