@@ -10,7 +10,7 @@ from ardvark.models import SHARED, Problem
 
 from ..fits.convergence import convergence
 from ..fits.datatree import check_order, group
-from ..fits.own_groups import DATA, other_data
+from ..fits.own_groups import DATA, WRITTEN, other_data
 from ..scoring.quantities import has_draws
 from ..target.reasons import joined
 from .verdicts.findings import is_exact
@@ -101,6 +101,26 @@ def check(
         raise InputError("a test split needs the problem as well: pass problem=.")
     if reference is not None and reference not in fits:
         raise unknown("reference", reference, fits)
+
+
+def other_models(fits: Mapping[str, xr.DataTree]) -> list[str]:
+    """Return a remark on fits of models of one's own that are written in different ways.
+
+    Two forms of one model are compared on purpose, so this is no error.
+    """
+    written = {
+        name: {line.strip() for line in tree.attrs[WRITTEN].splitlines()}
+        for name, tree in fits.items()
+        if WRITTEN in tree.attrs
+    }
+    one, *others = written or [""]
+    for name in others:
+        if other := sorted(written[name] ^ written[one]):
+            return [
+                f"{one} and {name} are of models that are written differently: a distance may be "
+                f"that of two posteriors, and no error of a method ({'; '.join(other[:2])})."
+            ]
+    return []
 
 
 def only(fits: Mapping[str, xr.DataTree], names: Sequence[str]) -> dict[str, xr.DataTree]:

@@ -28,7 +28,7 @@ from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, measures, remarks, wrong_and_sure
 from ..scoring.held_out import frame as scored
 from ..scoring.quantities import has_draws
-from .entry import beside_the_reference, check, only, reference_of
+from .entry import beside_the_reference, check, only, other_models, reference_of
 from .rows import tabulate
 from .text import WIDTH, counts, everything, one_screen
 from .verdicts.verdict import Verdict, verdicts
@@ -366,7 +366,7 @@ def compare(
         scores=scored(measured, SCORES),
         verdict=by_fit,
         held_out=_held_out(probabilities, test),
-        remarks=[] if problem is None else remarks(problem.data, test),
+        remarks=other_models(entries) if problem is None else remarks(problem.data, test),
     )
 
 

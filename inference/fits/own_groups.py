@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DATA = ("observed_data", "constant_data")
 """The groups of data."""
+WRITTEN = "written"
+"""The attribute with the distributions of the model, as PyMC prints them."""
 LARGEST = 1e8
 """Numbers of a pointwise log likelihood up to which it is stored (800 MB)."""
 

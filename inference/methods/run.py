@@ -21,6 +21,7 @@ from ..fits.activity import Activity, activity
 from ..fits.convergence import EXACT, convergence, missed
 from ..fits.datatree import COVARIATES, as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
+from ..fits.own_groups import WRITTEN
 from ..fits.selection import described, lacking, weights_of
 from ..target.backend import Earlier, FitFailed, Job, Kind, Result
 from ..target.length import most_kept, refuse_too_large
@@ -232,6 +233,8 @@ def finish(
     seconds = {"seconds_compile": result.seconds_compile, "seconds_run": result.seconds_run}
     attrs = {**attrs, **seconds, **result.attrs}
     model = target.model if problem is None else None
+    if model is not None:
+        attrs[WRITTEN] = model.str_repr()
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
     found: dict[str, Activity] = {}
     if selection and problem is not None and result.posterior and not lacking(problem, tree):

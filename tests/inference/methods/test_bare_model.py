@@ -328,6 +328,17 @@ def test_fits_of_other_data_are_not_compared_or_taken_on(model):
     assert av.compare({"a": fits["first"], "b": fits["first"]}, reference="a").verdict
 
 
+def test_fits_of_two_models_are_said_to_be_so(model, fits):
+    """A wider prior is no error of a method; nor is a model in another form, which may be meant."""
+    wider = make(sd=3.0)
+    both = {"exact": fits["exact"], "wider": av.adopt(wider, {"phi": 1.5 * exactly(wider)})}
+    found = av.compare(both, reference="exact")
+    assert "of models that are written differently" in found.text()
+    assert "phi ~ Normal(0, 1); phi ~ Normal(0, 3)" in " ".join(found.text(full=True).split())
+    same = av.compare({"a": fits["exact"], "b": fits["exact"]}, reference="a")
+    assert "written differently" not in same.text()
+
+
 def test_discrete_variables_are_adopted_and_no_fit_is_proposed_that_would_refuse_them():
     """z_i ~ Bernoulli(1/2) and y_i ~ N(z_i, 1): of each z_i alone the logit is y_i - 1/2."""
     y = rng(7).normal(size=4)
