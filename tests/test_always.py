@@ -15,6 +15,8 @@ from tests.inference.comparison.quick import Prior, registered
 from tests.made import from_prior
 from tests.support import rng, seed
 
+pytestmark = pytest.mark.usefixtures("few_penalties")
+
 PLAIN = {"latent_noise": "none"}  # the form whose density other files compile with covariates
 
 

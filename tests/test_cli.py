@@ -19,6 +19,8 @@ from ardvark.models import ZOO, docs, problem
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng
 
+pytestmark = pytest.mark.usefixtures("few_penalties")
+
 
 @pytest.fixture
 def methods(monkeypatch):

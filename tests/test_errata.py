@@ -232,9 +232,7 @@ def test_jcfo_seed_needs_a_transpose():
         np.linalg.solve(1e-6 * np.eye(7) + H.T @ H, H @ y)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "degree"), [("polynomial", 1), ("polynomial", 2), ("linear", 1)]
-)
+@pytest.mark.parametrize(("kernel", "degree"), [("polynomial", 2), ("linear", 1)])
 def test_jcfo_posterior_has_a_maximum_at_the_origin_and_a_higher_one(kernel, degree):
     """At theta = 0, beta_1..N = 0 every direction goes down; elsewhere the density is higher.
 

@@ -15,6 +15,8 @@ from ardvark.inference.fits import datatree
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng
 
+pytestmark = pytest.mark.usefixtures("few_penalties")
+
 N = 80
 QUICK = ["--methods", "prior", "--draws", "50", "--chains", "2"]
 

@@ -56,9 +56,9 @@ def resume(
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
-    >>> asked = {"sampler": "gibbs", "ess": 400, "random_seed": 0, "progressbar": False}
+    >>> asked = {"sampler": "gibbs", "ess": 100, "random_seed": 0, "progressbar": False}
     >>> fit = av.fit(problem, "exact", **asked)
-    >>> more = av.resume(problem, fit, ess=1600, progressbar=False)  # for half the errors
+    >>> more = av.resume(problem, fit, ess=400, progressbar=False)  # for half the errors
     >>> more.attrs["status"], more.attrs["iterations"] > fit.attrs["iterations"]
     ('finished', True)
     """

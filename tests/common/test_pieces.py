@@ -111,6 +111,7 @@ def test_whoever_stops_asking_gets_the_logger_back(sums):
     assert logger.isEnabledFor(40)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_is_one_line_of_the_users(sums, tmp_path):
     """A worker that is killed has its piece done by another one."""
     distributed = pytest.importorskip("distributed")

@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 import pytensor
 import pytest
+from pytensor.compile.mode import Mode
 
 import ardvark as av
 from ardvark.data import Dataset
@@ -137,8 +138,12 @@ def at_own_labels(problem, point):
     return log_joint_at(problem, point, point["y"]) + jacobian
 
 
+PLAIN = Mode(linker="vm", optimizer=None)
+"""A graph as it was written: to make it faster takes longer than twenty values of it."""
+
+
 class Compiled:
-    """A problem's PyMC model: its densities and gradient, and its variables, each compiled once."""
+    """A problem's PyMC model: its density and gradient, and its variables, each compiled once."""
 
     def __init__(self, problem, gradient=False):
         self.problem, self.model = problem, problem.fitted_model
@@ -147,16 +152,14 @@ class Compiled:
             x, transform = rv.type(name=rv.name), self.model.rvs_to_transforms[rv]
             free.append(x)
             values.append(x if transform is None else transform.forward(x, *rv.owner.inputs))
-        self._unconstrain = pytensor.function(
-            free, values, mode="FAST_COMPILE", allow_input_downcast=True
-        )
-        outputs = [self.model.logp(), self.model.logp(jacobian=False)]
-        outputs += [self.model.dlogp()] if gradient else []
-        self.values = self._compiled(outputs)
+        self._unconstrain = pytensor.function(free, values, mode=PLAIN, allow_input_downcast=True)
+        logp = self.model.logp()
+        slopes = pytensor.grad(logp, self.model.value_vars) if gradient else []
+        self.values = self._compiled([logp, *slopes])
 
     def _compiled(self, outputs):
         settings = {"inputs": self.model.value_vars, "on_unused_input": "ignore"}
-        return self.model.compile_fn(outputs, mode="FAST_COMPILE", **settings)
+        return self.model.compile_fn(outputs, mode=PLAIN, **settings)
 
     @cached_property
     def start(self):
@@ -178,8 +181,7 @@ class Compiled:
         values = self._unconstrain(*[np.asarray(free[rv.name]) for rv in self.model.free_RVs])
         return {v.name: x for v, x in zip(self.model.value_vars, values, strict=True)}
 
-    def densities(self, point):
-        """Return PyMC's log density with and without its Jacobian, at the point's own labels."""
+    def density(self, point):
+        """Return PyMC's log density of the unconstrained vector, at the point's own labels."""
         self.model.set_data("label", point["y"])
-        with_jacobian, without = self.values(self.unconstrained(point))[:2]
-        return float(with_jacobian), float(without)
+        return float(self.values(self.unconstrained(point))[0])

@@ -37,13 +37,6 @@ def stacked(problem, n):
 # --- the prior of a mask --------------------------------------------------------------------------
 
 
-@every_prior
-@every_size
-def test_mask_prior_sums_to_one_over_all_masks(mask_prior, n, a):
-    total = np.exp(log_mask_prior(all_masks(n), a, mask_prior)).sum()
-    assert total == pytest.approx(1.0, abs=1e-12)
-
-
 @every_size
 def test_independent_prior_integrates_the_beta_out(n, a):
     """int Bernoulli(bit | q) Beta(q | a/n, 1) dq, by quadrature, one bit at a time."""
@@ -289,10 +282,6 @@ def test_defaults_follow_the_sizes(mask_prior):
     assert h.delta == 1.0 / (2.0 * expected_selected(100, 20.0, mask_prior))
     small = make("sklr", N=10, D=6, mask_prior=mask_prior).hypers
     assert (small.a_z, small.delta) == (5.0, 1.0 / 12.0)
-
-
-def test_the_list_of_forms_leaves_out_what_does_not_combine():
-    assert all(SPECS["fsklr"].Hypers(**choice) for choice in SPECS["fsklr"].choices())
 
 
 MASKS = [

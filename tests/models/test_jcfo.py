@@ -123,15 +123,6 @@ def test_outside_the_support_the_density_is_zero():
 # --- kernels --------------------------------------------------------------------------------------
 
 
-def test_degree_one_is_linear_with_the_sum_in_the_intercept():
-    linear, polynomial = make(kernel="linear"), make(kernel="polynomial")
-    point = polynomial.simulate(rng(2))
-    moved = {**point, "bias": point["bias"] + point["sample_weight"].sum()}
-    np.testing.assert_allclose(
-        linear.decision(moved), polynomial.decision(point), rtol=1e-12, atol=1e-10
-    )
-
-
 def test_draws_are_scored_one_kernel_matrix_at_a_time():
     S, N, D = 40, 50, 200
     problem = make(N=N, D=D, kernel="rbf")
@@ -177,24 +168,6 @@ def test_jcfo_with_x_for_its_kernel_matrix_is_sparse_probit(form):
 
 
 # --- simulation, hyperparameters, bad input -------------------------------------------------------
-
-
-@pytest.mark.statistical
-def test_simulated_weights_have_the_laplace_prior():
-    """With the variances integrated out; each line of the program is in test_simulate.py.
-
-    The printed rate's distribution is 0.13 away: 5000 draws see that at p < 1e-60.
-    """
-    gamma, S = 4.0, 5000
-    tau, beta = jcfo.simulate_laplace(rng(10), gamma, (S,))
-    laws = (
-        (tau, stats.expon(scale=2 / gamma)),
-        (beta, stats.laplace(scale=gamma**-0.5)),
-        (np.abs(beta), stats.expon(scale=gamma**-0.5)),
-    )
-    for draws, law in laws:
-        assert stats.kstest(draws, law.cdf).pvalue > ALARM / len(laws)
-    assert stats.kstest(beta, stats.laplace(scale=1 / gamma).cdf).pvalue < ALARM
 
 
 def test_filled_scales():

@@ -92,7 +92,7 @@ def test_wrong_densities_are_told_apart():
     problem = make("pfcvm", kernel="rbf", parametrization="hierarchical")
     points = prior_points(problem, 10)
     compiled = Compiled(problem)
-    reference = np.array([compiled.densities({**p, "y": problem.y})[0] for p in points])
+    reference = np.array([compiled.density({**p, "y": problem.y}) for p in points])
 
     def spread(density):
         return np.ptp([density(problem, p) for p in points] - reference)

@@ -14,7 +14,7 @@ from ardvark.data import Dataset
 from ardvark.models import ZOO, ModelSpec, rfvm
 from tests.models import toy_model
 from tests.models.forms import ALWAYS
-from tests.support import rng, seed
+from tests.support import rng
 
 generator = rng(0)
 X = generator.normal(size=(12, 3))
@@ -102,18 +102,6 @@ def test_filled_scales_follow_the_table():
     assert problem.hypers.feature_rate == pytest.approx(1.5 / (12 * 3))
     fat = rfvm.Hypers(**dense).fill(72, 72, 7129)
     assert fat.feature_rate == pytest.approx(1.5 / 7129**2)
-
-
-def test_the_model_is_a_plain_pymc_model():
-    import pymc as pm
-
-    problem = av.problem("rfvm", (X, Y))
-    assert isinstance(problem.model, pm.Model)
-    assert "feature_weight" in pm.model_to_mermaid(problem.model)
-    prior = pm.sample_prior_predictive(
-        3, model=problem.model, random_seed=seed(1), compile_kwargs={"mode": "FAST_COMPILE"}
-    )
-    assert prior["prior_predictive"]["y"].isin([0, 1]).all()
 
 
 # --- the same problem with other hyperparameters --------------------------------------------------
