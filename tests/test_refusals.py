@@ -146,6 +146,7 @@ PROBLEMS = """
 av.problem("rfvm", 3.0)
 av.problem("rfvm", "digits83")
 av.problem("rfvm", FRAME.assign(dose=np.nan), Y)
+av.problem("rfvm", LABELLED.assign(site=["u", "v", None] * 8), "state")
 av.problem("rfvm", X, Y[:-1])
 av.problem("rfvm", X, Y, bias_sd="1")
 av.problem("rfvm", X, Y, sample_shape=0)

@@ -144,13 +144,6 @@ def test_a_measurement_that_differs_in_each_row_names_none(write):
     np.testing.assert_allclose(data.X[:, 0], values, atol=0.051)
 
 
-def test_values_with_a_unit_or_a_limit_are_no_names():
-    frame = pd.DataFrame({"a": [f"<{k}" for k in range(N)], "b": X1, "status": LABELS})
-    assert refused(frame, "a").mended.row_names is None
-    frame["a"] = [f"{k} mg" for k in range(N)]
-    assert refused(frame, "a").mended.row_names is None
-
-
 def test_codes_are_told_in_frames_and_arrays_too():
     values = [*X1[:-1], -999.0]
     frame = pd.DataFrame({"a": values, "b": X1, "status": LABELS})
@@ -179,28 +172,6 @@ def test_a_word_for_nothing_may_be_a_level(file, word):
     assert np.isnan(av.table(among_numbers, "status", impute="mean").raw["a"].iloc[0])
 
 
-@pytest.mark.parametrize("ids", [np.repeat(range(501, 501 + N // 2), 2), ["p1", "p2", "p3"] * 4])
-def test_a_repeated_patient_is_asked_about(ids):
-    frame = pd.DataFrame({"patient": ids, "a": X1, "status": LABELS})
-    error = refused(frame, "the same patient", "groups='patient'", "drop=['patient']")
-    assert error.mended.declared() == {"target": "status"}
-    data = av.table(frame, "status", groups="patient")
-    assert data.feature_names == ("a",)
-    assert data.groups == tuple(map(str, ids))
-
-
-def test_a_number_of_the_rows_is_asked_about():
-    frame = pd.DataFrame({"a": X1, "subject_id": range(N), "status": LABELS})
-    refused(frame, "row_names='subject_id'", "measured=['subject_id']")
-    assert av.table(frame, "status", measured="subject_id").D == 2
-
-
-def test_a_gene_that_became_a_date_is_asked_about(file):
-    path = file(joined(X1, X1[::-1], LABELS, names=["2-Sep", "marker 1", "status"]))
-    refused(path, "with a date or a number for a name: 2-Sep", "measured=['2-Sep']")
-    assert av.table(path, "status", measured=["2-Sep"]).D == 2
-
-
 def test_a_column_may_be_named_by_a_number():
     frame = pd.DataFrame({0: X1, 1: X1[::-1], 2: LABELS})
     assert av.table(frame, 2).feature_names == ("0", "1")
@@ -209,13 +180,6 @@ def test_a_column_may_be_named_by_a_number():
     levels = pd.DataFrame([[1.0, "u"], [2.0, "v"]], columns=columns)
     refused(levels, "2 levels of column names")
     refused(frame.set_axis([None, "b", "status"], axis=1), "column 1 of the table has no name")
-
-
-def test_three_labels_are_compared_one_with_the_rest():
-    frame = pd.DataFrame({"a": X1, "status": ["I", "II", "III"] * 4})
-    error = refused(frame, "positive='I'", "OneVsRestClassifier")
-    assert error.mended.classes == ()
-    assert "classes" not in str(error)
 
 
 # --- the shape of a file --------------------------------------------------------------------------
@@ -249,14 +213,6 @@ def test_the_rows_decide_what_separates(file):
     values = range(N), [f"{k}.5" for k in range(N)], LABELS
     text = joined(*values, names=["a, b", "c, d", "e"], sep=";")
     assert av.table(file(text), "e").feature_names == ("a, b", "c, d")
-
-
-@pytest.mark.parametrize("mark", ["#", "!", "%"])
-def test_lines_of_comments_are_named(file, mark):
-    text = f"{mark} made by a machine, version 2\n" + joined(X1, LABELS, names=["a", "status"])
-    path = file(text + f"{mark} the end\n")
-    refused(path, f"comment='{mark}'")
-    assert av.table(path, "status", comment=mark).N == N
 
 
 def expression():
@@ -334,11 +290,6 @@ def test_numbers_written_as_codes_are_words(file, words):
     np.testing.assert_array_equal(numbers.X[:3, 1], [float(word) for word in words])
 
 
-def test_a_whole_number_that_is_not_stored_exactly_is_an_id():
-    frame = pd.DataFrame({"a": X1, "deal": [2**60 + k // 2 for k in range(N)], "status": LABELS})
-    refused(frame, "1 column with another entry in every row: deal")
-
-
 def test_a_gene_that_became_a_number_is_asked_about():
     frame = pd.DataFrame({"TP53": X1, "ABL1": X1, "44256": X1, "KIT": X1, "2.31E+13": X1}).assign(
         status=LABELS
@@ -346,11 +297,6 @@ def test_a_gene_that_became_a_number_is_asked_about():
     refused(frame, "2 columns with a date or a number for a name: 44256, 2.31E+13")
     numbered = frame.set_axis([*map(str, range(44250, 44255)), "status"], axis=1)
     assert av.table(numbered, "status").D == 5  # all are numbers: so are they called
-
-
-def test_a_header_in_the_middle_is_named(file):
-    text = joined(X1, LABELS, names=["a", "status"])
-    refused(file(text + text), "row 13 after the header repeats the header")
 
 
 def said(frame, caplog, **given):
@@ -380,12 +326,6 @@ def test_what_only_the_outcome_can_have_made_is_told(caplog):
     assert data.D == 3
     assert "number the rows" not in said(frame.assign(old=[*range(23), 25]), caplog)[1]
     assert said(frame.assign(old=range(3, 27)), caplog, measured=["old"])[1] == ""
-
-
-def test_labels_of_merged_cells_are_told(caplog):
-    frame = pd.DataFrame({"a": X1, "status": [*LABELS[:5], *[None] * 7]})
-    assert "More than half of the rows have no label" in said(frame, caplog)[1]
-    assert said(frame.assign(status=[*LABELS[:6], *[None] * 6]), caplog)[1] == ""
 
 
 # --- new rows -------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """A messy table: all of it is reported at once, the remedy mends it, and rows are cleaned alike."""
 
 import gzip
-import logging
 import pickle
 import sys
 
@@ -95,45 +94,6 @@ def test_words_are_sorted_with_their_numbers():
 # --- the report and its remedy --------------------------------------------------------------------
 
 
-def test_all_that_is_wrong_is_in_one_report():
-    frame = FRAME.assign(
-        day=pd.date_range("2024-01-03", periods=6).strftime("%Y-%m-%d"),
-        name=[f"p{k}" for k in range(6)],
-        one=1,
-        odd=[1, 2, "?", 4, 5, 6],
-        big=[1, 2, np.inf, 4, 5, -np.inf],
-        none=None,
-        y=["u", "v", "u", "v", "w", None],
-    )
-    frame.insert(1, "copy", 1.0)
-    frame = frame.rename(columns={"copy": "age"})
-    error = report(frame)
-    text = " ".join(str(error).split())
-    for part in (
-        "6 rows and 11 columns",
-        "'y' must contain two labels, got 3: u (2), v (2), w (1)",
-        "Rows left out: 1 without a label.",
-        "'age' (again as 'age.2')",
-        "odd (? 1)",
-        "infinite values: big (1)",
-        "without any value: none",
-        "age (1)",
-        "site (A 3, B 1, C 1)",
-        "1 column: day",
-        "in every row: name",
-        "one value only: age.2, one",
-    ):
-        assert part in text
-    assert max(map(len, str(error).split("This mends")[0].splitlines())) <= 80
-    assert [q.heading for q in error.questions] == ["labels", "names", "infinite", "dates"]
-    assert not set(error.mended.drop) - {"none"}
-    data = av.table(frame, **answered(error))
-    assert data.sample_names == ("p0", "p1", "p2", "p3", "p4")
-    assert data.class_names == ("not u", "u")
-    named = ("age", "age.2", "site=A", "site=B", "site=C", "sex=m", "one", "odd", "big")
-    assert data.feature_names == named
-
-
 def test_the_call_in_the_error_is_python_that_mends_the_table():
     frame = FRAME.assign(odd=[1, 2, "?", 4, 5, 6], name=[f"p{k}" for k in range(6)], none=None)
     error = report(frame)
@@ -144,86 +104,7 @@ def test_the_call_in_the_error_is_python_that_mends_the_table():
     assert data.fingerprint == av.table(frame, **error.mended.declared()).fingerprint
 
 
-def test_a_frame_given_to_a_problem_gets_the_same_report():
-    with pytest.raises(
-        TableError, match=r"(?s)missing .*age.*text .*site.*av.table[(]frame, target"
-    ):
-        av.problem("rfvm", FRAME, "y")
-    with pytest.raises(av.InputError, match="contains str"):
-        av.problem("rfvm", FRAME.drop(columns="y"), FRAME["y"])
-
-
-def test_free_text_and_mostly_missing_columns_are_for_a_person_to_decide():
-    many = pd.DataFrame({"note": [f"n{k // 2}" for k in range(60)], "a": np.arange(60.0)})
-    many["few"] = np.where(np.arange(60) < 20, 1.5 * many["a"], np.nan)
-    many["y"] = np.arange(60) % 2
-    error = report(many)
-    assert error.mended.declared() == {"target": "y", "impute": "median"}
-    assert "More than half is missing in few" in " ".join(str(error).split())
-    assert [s for s, _ in error.questions[0].answers] == [
-        {"groups": "note"},
-        {"drop": ["note"]},
-        {"measured": ["note"], "encode": "onehot"},
-    ]
-    kept = av.table(many, "y", encode="onehot", drop=["few"], measured=["note"])
-    assert kept.D == 31
-
-
-@pytest.mark.parametrize(("label", "message"), [("u", "got 1: u"), (None, "got 0: none")])
-def test_what_no_setting_mends_is_said(label, message):
-    error = report(FRAME.assign(y=label))
-    assert error.mended is None
-    assert message in str(error)
-    assert "No setting mends all of it." in str(error)
-
-
-def test_label_columns_are_proposed():
-    wide = FRAME.drop(columns=["site", "sex"]).assign(
-        DiastolicBP=np.arange(6), Outcome=list("010101")
-    )
-    wide = wide.drop(columns="y")
-    error = report(wide, "diagnosis")
-    assert "DiastolicBP" not in str(error).splitlines()[0]
-    assert "Columns that may hold labels: Outcome (0, 1)." in " ".join(str(error).split())
-    assert error.mended.target == "Outcome"
-    assert "name the column of labels" in str(report(wide, None))
-    assert "Did you mean 'Outcome'?" in str(report(wide, "outcom"))
-    with pytest.raises(av.InputError, match=r"unknown label column 'z'\. Known: a"):
-        av.table(pd.DataFrame({"a": [1.5, 2.5]}), "z")
-
-
 # --- cleaning -------------------------------------------------------------------------------------
-
-
-def test_text_becomes_numbers():
-    data = av.table(FRAME.dropna(), "y", encode="onehot")
-    assert data.feature_names == ("age", "site=A", "site=B", "site=C", "sex=m")
-    np.testing.assert_array_equal(data.X[:, 1:4].sum(axis=1), 1)
-    np.testing.assert_array_equal(data.X[:, 4], FRAME.dropna()["sex"] == "m")
-    assert "site: site=A, site=B, site=C; sex: sex=m (0 is f)" in data.remarks[0]
-    ordered = FRAME.dropna().astype({"site": pd.CategoricalDtype(["C", "A", "B"], ordered=True)})
-    data = av.table(ordered, "y", encode="ordinal")
-    assert data.feature_names == ("age", "site", "sex")
-    np.testing.assert_array_equal(data.X[:, 1], [1, 1, 0, 1, 2])
-    assert "site: C = 0, A = 1, B = 2" in av.problem("rfvm", data).describe()
-
-
-@pytest.mark.parametrize(
-    ("impute", "value"), [("median", 45), ("mean", 45.6), ("most-frequent", 31)]
-)
-def test_missing_values_are_filled_as_asked(impute, value):
-    frame = FRAME.assign(site=["A", None, "A", "C", "A", "B"])
-    data = av.table(frame, "y", encode="onehot", impute=impute)
-    assert data.X[1, 0] == pytest.approx(value)
-    assert data.X[1, data.feature_names.index("site=A")] == 1
-    assert f"2 missing values were filled by the {impute} of the training rows" in data.remarks[1]
-
-
-def test_words_stand_for_missing_values():
-    frame = FRAME.assign(a=["1", "n.a.", "3", "4", "5", "6"], b=[-999, 2, 3, 4, 5, 6])
-    data = av.table(frame, "y", encode="onehot", impute="mean", na=["N.A.", "-999"])
-    assert data.X[1, data.feature_names.index("a")] == pytest.approx(19 / 5)
-    assert data.X[0, data.feature_names.index("b")] == 4
 
 
 def coded(**more):
@@ -271,31 +152,6 @@ def test_a_code_is_a_number_until_it_is_declared(caplog):
     with pytest.raises(TableError, match=r"codes +1 column") as raised:
         av.table(frame.assign(site=list("ab" * 12)), "y")
     assert raised.value.mended.na == ()
-
-
-def test_columns_with_the_same_values_are_named_and_stay(caplog):
-    """Missing values are equal to each other; a constant, which is another finding, is no copy."""
-    columns = {"a": [1.5, np.nan, 3.0], "b": [1.5, np.nan, 3.5], "c": [1.5, np.nan, 3.0]}
-    frame = pd.DataFrame({**columns, "d": [1.0] * 3, "e": [1.0] * 3, "y": list("uvu")})
-    assert av.table(frame, "y", impute="median").feature_names == ("a", "b", "c", "d", "e")
-    said = "1 column with the same values as another: c (a). Copies share one effect (drop)."
-    assert said in caplog.text
-    with pytest.raises(TableError, match=r"equal +1 column with the same") as refused:
-        av.table(frame, "y")
-    assert refused.value.mended.drop == ()  # constants stay, and contribute nothing
-
-
-def test_rows_are_named(caplog):
-    named = FRAME.dropna().assign(patient=[f"p{k}" for k in range(5)])
-    assert av.table(named, "y", encode="onehot", row_names="patient").sample_names[0] == "p0"
-    with caplog.at_level(logging.INFO, "ardvark"):
-        data = av.table(named, "y", encode="onehot", drop="patient")
-    assert data.sample_names[0] == "p0"
-    assert "'patient' is dropped as a feature, and names the rows" in caplog.text
-    by_index = named.set_index("patient")
-    assert av.table(by_index, "y", encode="onehot").sample_names[0] == "p0"
-    twice = named.set_index("site")
-    assert av.table(twice, "y", drop="patient", encode="onehot").sample_names[0] == "0"
 
 
 # --- what is learned ------------------------------------------------------------------------------
@@ -369,31 +225,6 @@ def test_new_rows_are_cleaned_as_the_training_rows():
     assert tuple(new.columns) == data.feature_names
     np.testing.assert_array_equal(new.loc[list(data.sample_names)], data.X)
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(data)).clean(frame), data.clean(frame))
-
-
-@pytest.mark.parametrize(
-    ("new", "message"),
-    [
-        ({"a": [1.0], "site": ["A"]}, "lack 1 of 3 columns: b"),
-        ({"a": [1.0], "b": ["x"], "site": ["A"]}, "'b' must contain numbers, .* but row '0'"),
-        ({"a": [None], "b": [1.0], "site": ["A"]}, r"missing values: a \(1\)"),
-        ({"a": [1.0], "b": [1.0], "site": [None]}, r"missing values: site \(1\)"),
-        ({"a": [], "b": [], "site": []}, "no new rows"),
-    ],
-)
-def test_new_rows_that_cannot_be_cleaned_are_refused(new, message):
-    data = av.table(messy().dropna(), "y", encode="onehot")
-    with pytest.raises(av.InputError, match=message):
-        data.clean(pd.DataFrame(new))
-
-
-def test_extra_columns_of_new_rows_are_noted(caplog):
-    data = av.table(messy(), "y", encode="onehot", drop_missing=True)
-    with caplog.at_level(logging.INFO, "ardvark"):
-        X = data.clean(messy().assign(more=1))
-    assert "columns that no training row has are not used: more" in caplog.text
-    assert len(X) == 48
-    assert "12 new rows with a missing value are left out" in caplog.text
 
 
 def test_a_table_is_a_data_set():

@@ -110,11 +110,12 @@ def test_a_file_of_unknown_hash_is_kept_when_its_values_are_right(toy, empty, se
 
 def test_the_users_folder_comes_before_the_cache(toy, empty, server, tmp_path, monkeypatch):
     fetch("toy")
+    monkeypatch.setenv("HOME", str(tmp_path))
     for place in ("", "tables", "raw"):  # the later is found first
         folder = tmp_path / "own" / place
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "toy.csv").write_bytes(TABLE)
-        monkeypatch.setenv("ARDVARK_DATA", str(tmp_path / "own"))
+        monkeypatch.setenv("ARDVARK_DATA", "~/own")
         found = loading.locate("toy")
         assert found.place == "ARDVARK_DATA"
         assert found.paths == (folder / "toy.csv",)

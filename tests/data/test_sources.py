@@ -277,7 +277,7 @@ def test_tidy_tables_are_read_exactly(tmp_path):
     np.testing.assert_array_equal(table.X, [[0.1, 0], [1e-300, 3.0000000000000004]])
     assert not np.signbit(table.X[0, 1])
     for text, message in (
-        ("z,a\n1,2\n", "first column must be called y, got 'z'"),
+        ("Y,a\n1,2\n", "first column must be called y, got 'Y'"),
         ("y,a\n2,2\n", "column y must contain 0 and 1"),
         ("y,a\n1,\n", "could not convert"),
     ):

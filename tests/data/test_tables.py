@@ -5,7 +5,6 @@ import logging
 import numpy as np
 import pytest
 
-from ardvark.common.validate import InputError
 from ardvark.data import table
 
 PLAIN = "a,b,y\n1.5,2,u\n3,-4,v\n5,6,u\n"
@@ -95,53 +94,6 @@ def test_labels_are_chosen(read, labels, settings, names, y):
     data = read(f"a,y\n{rows}", **settings)
     assert data.class_names == names
     np.testing.assert_array_equal(data.y, y)
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "message"),
-    [
-        ("", {}, "is empty"),
-        ("\n \n", {}, "is empty"),
-        ("a,b,y\n", {}, "a header but no rows"),
-        ('a,b,y\n1,"2,u\n3,4,v\n', {}, "a quote that is not closed"),
-        ('a,"b,y\n1,2,u\n3,4,v\n', {}, "a quote that is not closed"),
-        ("a,b,y\n1,2,u\n3,4,v,5\n", {}, "rows have 4 fields, but the header has 3"),
-        ("a,b,y\n1,2,u,\n3,4,v,\n", {}, "each row ends with a separator"),
-        ("a,b,y\n1,2,u,3,4\n3,4,v,3,4\n", {}, "rows have 5 fields, but the header has 3"),
-        ("a,a,y\n1,2,u\n3,4,v\n", {}, r"'a' \(again as 'a.2'\).*drop=\['a.2'\]"),
-        ("a,,y\n1,2,u\n3,4,v\n", {}, "column 2 of the header has no name"),
-        (PLAIN.encode("utf-16"), {}, "not UTF-8 text.*Save it as UTF-8"),
-        (PLAIN.replace("u", "é").encode("latin-1"), {}, "byte 0xe9 in line 2"),
-        (PLAIN.encode("utf-16-le"), {}, "zero bytes"),
-        (PLAIN, {"target": "z"}, "unknown label column 'z'"),
-        (PLAIN, {"drop": ["c"]}, "unknown column 'c'"),
-        (PLAIN, {"drop": ["y"]}, "it is the label column"),
-        (PLAIN, {"drop": ["a", "b"]}, "no features"),
-        (PLAIN, {"sep": "ab"}, "the separator .sep. must be one ASCII character"),
-        (PLAIN, {"sep": "|"}, "unknown label column 'y'"),
-        (PLAIN, {"classes": ["u", "w"]}, "unknown label of 'y' 'w'. Known: u, v"),
-        (PLAIN, {"positive": "w"}, "unknown label of 'y' 'w'"),
-        ("a,b,y\n1,,u\n3,4,v\n,5,u\n", {}, r"2 in 2 columns: a \(1\), b \(1\).*impute='median'"),
-        ("a,y\n1,u\n2,\n", {}, r"1 without\s+a label"),
-        ("a,y\n1,u\n2,\n", {"drop_missing": True}, "two labels, got 1"),
-    ],
-)
-def test_what_is_odd_is_refused_with_a_way_on(read, text, settings, message):
-    with pytest.raises(InputError, match=f"(?s){message}"):
-        read(text, **settings)
-
-
-def test_what_is_no_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is a folder"):
-        table(tmp_path, "y")
-    with pytest.raises(InputError, match="does not exist"):
-        table(tmp_path / "none.csv", "y")
-
-
-def test_a_category_of_many_labels_is_cut_short(read):
-    rows = "".join(f"{k},{k}\n" for k in range(40))
-    with pytest.raises(InputError, match=r"got 40: 0 \(1\), (?s:.*)and 35 more"):
-        read(f"a,y\n{rows}")
 
 
 @pytest.mark.parametrize(
