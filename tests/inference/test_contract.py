@@ -267,8 +267,9 @@ def test_prediction_needs_no_more_than_keep_shared_keeps(name, dataset, monkeypa
 
 
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
+    monkeypatch.setattr(registry, "BACKENDS", {"prior": _Prior})
     monkeypatch.setattr(run, "LARGEST_KEPT", 1000)
-    tree = fit(problem, "laplace")
+    tree = fit(problem, "prior")
     assert "keeping only feature_weight, sample_weight, eta and the scalars" in caplog.text
     assert "delta" not in tree["posterior"]
 

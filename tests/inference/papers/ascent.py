@@ -94,7 +94,7 @@ def differences(of: Formula, values: Values, name: str) -> np.ndarray:
     return out
 
 
-def check_ascent(case: Ascent, sweeps: int = 4) -> None:
+def check_ascent(case: Ascent, sweeps: int = 2) -> None:
     """Fail unless the steps do what the case claims, from two starts."""
     for number in (0, 1):
         state = case.start(number)

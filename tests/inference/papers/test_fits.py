@@ -124,7 +124,14 @@ def saturated():
 
 
 @pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows, same, saturated])
-@every_form
+@pytest.mark.parametrize(
+    ("method", "form"),
+    [
+        pytest.param(method, form, marks=[pytest.mark.slow] * (number % 2))
+        for method, forms in FORMS.items()
+        for number, form in enumerate(forms)
+    ],
+)
 def test_awkward_input_ends_in_a_clear_status(method, form, data):
     problem = made(form, data(), standardize=data is not saturated)
     try:

@@ -1,4 +1,4 @@
-"""The harness of sampler steps: is (theta, y) still a draw of the model after fifteen of a step?
+"""The harness of sampler steps: is (theta, y) still a draw of the model after many of a step?
 
 A step that leaves p(theta | y) as it is, from (theta, y) ~ p(theta, y), ends at such a draw. So
 functions of the end and y are ranked among independent draws of the model, never among states of a
@@ -23,6 +23,7 @@ from tests.support import rng
 
 REFERENCES = 19  # independent draws that each end is ranked among
 TIMES = 15
+SWEEPS = 5  # of all steps: they see wrong steps as well as fifteen sweeps do (`test_steps`)
 FAST, FULL = 150, 1500  # replicates: a shift of 0.6 and of 0.2 sd of any quantity is seen
 SIZES = {"tall": {"N": 9, "D": 3, "B": 3}, "fat": {"N": 5, "D": 7, "B": None}}
 
@@ -117,13 +118,14 @@ class Bench:
         return stacked(points, points[0])
 
     def ends(self, sampler, steps, last=()):
-        """The points after `steps`, `TIMES` of them, and `last`, with the eta before `last`."""
+        """The points after `TIMES` of `steps` or `SWEEPS` sweeps, with the eta before `last`."""
         random, found = rng(3), []
+        times = SWEEPS if steps == "sweep" else TIMES
         for start in self.starts:
             sampler.set_labels(start["y"])
             state = sampler.state(start)
             make(sampler, ["complete"], state, random)
-            for _ in range(TIMES):
+            for _ in range(times):
                 make(sampler, sampler.order(state) if steps == "sweep" else steps, state, random)
             eta = sampler.point(state)["eta"]  # the last steps may compute it anew
             make(sampler, last, state, random)

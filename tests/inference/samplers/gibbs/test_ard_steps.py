@@ -143,49 +143,6 @@ def test_a_step_leaves_the_law_of_a_weight(law, positive):
         assert ks(now, cdf) > level
 
 
-# --- pairs ----------------------------------------------------------------------------------------
-
-
-def pair_ends(scan, random, n, tries):
-    """Starts and ends of pair scans on five weights with a normal likelihood, and other draws.
-
-    The likelihood is one, whatever the run's seeds: it says how many draws of the prior are kept.
-    """
-    given, K = WeightPrior(0.5, 0.02, 1.5), 5
-    prior = steps.Prior.of(given, positive=True)
-    rows = np.random.default_rng(7).standard_normal((K, 4))
-    rows[1] = rows[0] + 0.1 * rows[1]
-    W, target = np.full(4, 2.0), rows[0] * 1.2
-    # a star: 0 has four partners, the others only it
-    partner = np.array([[1, 2, 3, 4]] + [[0, -1, -1, -1]] * 4)
-    pairs = steps.Pairs(0.4, partner, np.array([4, 1, 1, 1, 1]))
-    x = np.abs(given.scale * random.standard_t(1.0, (40 * n, K)))
-    miss = target - x @ rows
-    log_l = -(miss**2).sum(-1) - 0.5 * (x**2).sum(-1) / given.slab**2
-    x = x[np.log(random.random(len(x))) < log_l]  # exact draws: the likelihood is at most 1
-    ends, others = x[: len(x) // 2].copy(), x[len(x) // 2 :]
-    for end in ends:
-        score = W * (target - end @ rows)
-        scan(random, tries, steps.Group(rows, np.ones(K), W, prior, score, end), pairs)
-        np.testing.assert_allclose(score, W * (target - end @ rows), atol=1e-8)
-    moved = (ends != x[: len(ends)]).any(-1).mean()
-    return ends, others, moved
-
-
-def pair_p(ends, others):
-    """The p-value of two samples of five weights being of one law."""
-    p = [stats.ks_2samp(a, b).pvalue for a, b in zip(ends.T, others.T, strict=True)]
-    return len(p) * min(p)
-
-
-@pytest.mark.statistical
-def test_pairs_leave_the_law_of_their_weights():
-    ends, others, moved = pair_ends(steps.pair_scan, rng(), 4000, 8)
-    assert len(ends) > 2000
-    assert moved > 0.3
-    assert pair_p(ends, others) > ALARM
-
-
 @pytest.mark.statistical
 def test_noisy_decision_values():
     """u given the label without omega, on both sides of the bound that is switched."""

@@ -69,7 +69,8 @@ def test_law_of_the_noise_of_masks():
 def test_acceptance_of_pairs():
     """The loss of each move of one scan, all accepted, from the weights before and after it.
 
-    The scan is not compiled, so that its exponentials can note what they are compared with.
+    The scan is not compiled, so that its exponentials can note what they are compared with. The
+    second weight of a pair is proposed given the new value of the first.
     """
     given, K, N, random = WeightPrior(3.0, 1.0, 1.5), 5, 4, rng()
     prior = steps.Prior.of(given, positive=False)
@@ -77,18 +78,24 @@ def test_acceptance_of_pairs():
     table = np.array([p + [-1] * (3 - len(p)) for p in partners])
     pairs = steps.Pairs(0.7, table, np.array([len(p) for p in partners]))
     rows, W, target = random.normal(size=(K, N)), np.arange(1.0, 5.0), random.normal(size=N)
-    slope, x, noted = np.array([1.0, -0.5, 2.0, 1.5, 0.8]), np.full(K, 0.9), []
+    slope, x = np.array([1.0, -0.5, 2.0, 1.5, 0.8]), np.full(K, 0.9)
+    noted, latest = [], {}
     g = slope[:, None] * rows
     gram, linear = (g * W) @ g.T, g @ (W * target)
 
     class Accepted:
         def __gt__(self, loss):
-            noted.append((loss, x.copy()))
+            noted.append((loss, x.copy(), latest["draw_student"][1], latest["draw_proposal"][0][0]))
             return True
 
     def drawing(name):
-        """A compiled function, which takes no generator but a true one."""
-        return lambda _, *given: getattr(steps, name)(random, *given)
+        """A compiled function, which takes no generator but a true one; its last call is kept."""
+
+        def draw(_, *given):
+            latest[name] = given, getattr(steps, name)(random, *given)
+            return latest[name][1]
+
+        return draw
 
     names = {n: drawing(n) for n in ("draw_student", "draw_proposal", "draw_partner")}
     pair_scan = FunctionType(steps.pair_scan.py_func.__code__, vars(steps) | names)
@@ -111,11 +118,15 @@ def test_acceptance_of_pairs():
         ratio = steps.log_pair_ratio(x[i], x[j], tuple(L), tuple(P), gram[i, j], prior)
         return math.log((A[i] * of_partner(j, i) + A[j] * of_partner(i, j)) / A.sum()), ratio
 
-    points, sizes = [at for _, at in noted] + [x], set()
-    for (loss, at), after in zip(noted, points[1:], strict=True):
+    points, sizes = [at for _, at, *_ in noted] + [x], set()
+    for (loss, at, new, q), after in zip(noted, points[1:], strict=True):
         i, j = np.flatnonzero(at != after)
         (choice, ratio), (back, other) = log_chance(at, i, j), log_chance(after, i, j)
         assert loss == pytest.approx(other - ratio + choice - back, rel=1e-7, abs=1e-7)
+        second = j if after[i] == new else i
+        L = linear - gram @ np.where(np.arange(K) == second, 0.0, after)
+        P = gram.diagonal() + given.slab**-2.0
+        np.testing.assert_allclose(q, steps.proposal(L[second], P[second], prior), rtol=1e-7)
         sizes.add(int((np.abs(at) > pairs.visible).sum()))
     assert accepted == len(noted) > 10
     assert len(sizes) > 2
