@@ -157,8 +157,7 @@ def _with_labels(frame: pd.DataFrame, how: Reading) -> pd.DataFrame:
     other = other.set_axis(list(map(str, other.columns)), axis=1)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     if on in frame:
-        names = frame.pop(on) if isinstance(frame, Sheet) else frame[on]
-        frame = frame.drop(columns=on, errors="ignore")
+        names, frame = frame[on], frame.drop(columns=on)
     elif isinstance(frame.index, pd.RangeIndex):
         names, frame = frame.iloc[:, 0], frame.iloc[:, 1:]
     else:

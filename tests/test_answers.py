@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from scipy import special
 
 import ardvark as av
+from ardvark.cli.app import app
 from ardvark.inference import Choice
 from ardvark.inference.choosing.page import page
 from ardvark.inference.panels.page import panel_page
@@ -143,9 +145,30 @@ def test_the_page_and_the_file_of_a_panel(snapshot, panel, tmp_path):
 # --- lists ----------------------------------------------------------------------------------------
 
 
+def test_every_option_of_a_command(snapshot):
+    """What `--help` says, without its frame: words, defaults and ranges."""
+
+    def options(command, name):
+        about = " ".join((command.help or "").split())
+        lines = [f"$ {name}", about]
+        for p in sorted(command.params, key=lambda p: p.name):
+            words = " ".join(p.opts + p.secondary_opts)
+            ends = " to ".join(str(getattr(p, end, None)) for end in ("min", "max"))
+            told = f"{ends}, default {p.default}, {'several' if p.multiple else 'one'}"
+            if "completion" not in p.name:  # Typer's own
+                lines.append(f"  {words}: {p.help} [{told}]")
+        for sub, one in getattr(command, "commands", {}).items():
+            lines += options(one, f"{name} {sub}")
+        return lines
+
+    snapshot("options", "\n".join(options(typer.main.get_command(app), "ardvark")))
+
+
 def test_lists_of_the_command_line(snapshot, command):
     lines = []
     for words in ("models", "methods", "data", "data Digits38", "data fetch Digits38",
+                  *(f"models {name}" for name in av.ZOO), "methods nuts", "methods pfcvm_lp",
+                  "data digits38_noisy",
                   "methods --for fsklr digits38",
                   *(f"models {name} --bibtex" for name in av.ZOO)):  # fmt: skip
         done = command(*words.split())

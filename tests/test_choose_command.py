@@ -57,6 +57,10 @@ def test_the_results_of_other_data_are_not_written_over(own_csv, tmp_path, comma
     done = command("choose", "own.2025.csv", *words, *again, cwd=tmp_path)
     assert done.returncode == 2
     assert "has the results of other data" in done.stderr
+    (about,) = (tmp_path / "results" / "choose-own.2024").glob("*.json")
+    about.write_text("{")  # of nobody knows what
+    done = command("choose", "own.2024.csv", *words, *again, cwd=tmp_path)
+    assert "has the results of other data" in done.stderr
 
 
 def test_a_patient_is_in_one_fold(own_csv, tmp_path, command):

@@ -39,6 +39,8 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     }
     sampling = Sampling(draws=100, chains=2, seed=seed())
     fit = study.run(problem, {"paper": {}}, folder, sampling, settings=asked)["pfcvm_lp"]
+    early = command("predict", folder, table, "--panel")
+    assert f"{folder} has no panel.csv. Make it: ardvark panel {folder}" in early.stderr
     done = command("panel", folder, "--sizes", 3, "--size", 2, "--folds", 3)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -104,7 +104,7 @@ def test_objects_are_shown_in_under_forty_lines():
     assert len(repr(ZOO)) < 2000
     assert all(len(repr(spec)) < 200 for spec in ZOO.values())
     texts = shown(problems[0]._repr_html_())
-    for name, value in (("slab", "1"), ("kernel", "linear")):
+    for name, value in (("slab", "1"), ("kernel", "linear"), ("basis centres", "24")):
         assert texts[texts.index(name) + 1] == value
     assert {"samples", "24", "ill (12)", "well (12)"} <= set(shown(problems[0].data._repr_html_()))
     assert {"rfvm", ZOO["rfvm"].title} <= set(shown(ZOO._repr_html_()))

@@ -191,7 +191,12 @@ def test_settings_come_back_from_the_words_of_a_command():
         "drop_missing": True,
         "classes": ["u", "v"],
         "encode": "onehot",
+        "impute": "mean",
+        "row_names": "patient",
         "na": ["-999", "?"],
+        "measured": ["2-Sep"],
+        "reference": ["site=A", "sex=m, f"],
+        "decimal": ",",
     }
     typed = ["compare", "rfvm", "my file.csv", "--drop", "x", "--target=w", "--drop-missing"]
     words = shlex.split(tables.mended_command([*typed, "--draws", "5"], asked))
@@ -202,23 +207,10 @@ def test_settings_come_back_from_the_words_of_a_command():
         for name in tables.ARGUMENTS
         if (flag := tables.flag(name)) in words and name != "drop_missing"
     }
-    back = tables.declared(
-        target=value["target"],
-        sep=None,
-        drop=[value["drop"]],
-        drop_missing="--drop-missing" in words,
-        classes=value["classes"],
-        positive=None,
-        encode=value["encode"],
-        impute=None,
-        row_names=None,
-        na=["-999,?"],
-        measured=None,
-        groups=None,
-        reference=None,
-        decimal=None,
-    )
-    assert back == asked
+    value |= {name: [value[name]] for name in ("drop", "measured", "reference")}
+    value |= {"drop_missing": "--drop-missing" in words, "na": ["-999 , ?"]}
+    rest = dict.fromkeys(("sep", "positive", "groups"))
+    assert tables.declared(**value, **rest) == asked
 
 
 def test_the_options_of_a_table_are_a_group_of_their_own(command):

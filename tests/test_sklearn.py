@@ -14,7 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
+from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -258,6 +258,39 @@ def test_sparse_input_is_made_dense():
     np.testing.assert_array_equal(chosen.toarray(), dense.transform(few))
 
 
+class Reached(Exception):
+    """The fit would begin here."""
+
+
+def test_every_parameter_reaches_the_function_that_it_is_for(monkeypatch):
+    """Each has a value that is not its default and that no other one has."""
+    asked = []
+
+    def reached(*args, **named):
+        asked.append((args, named))
+        raise Reached
+
+    monkeypatch.setattr("ardvark.sklearn.fit", reached)
+    of_posterior = {"active_features": 1.5, "active_samples": 4.5, "slab": 2.0, "kernel": "rbf"}
+    given = {"draws": 11, "chains": 3, "method_options": {"starts": 13}, "hypers": {"bias_sd": 2.5}}
+    one = SparseBayesClassifier(
+        "pfcvm", "laplace", **of_posterior, **given, always=["age"], standardize=False,
+        random_state=7, verbose=True,
+    )  # fmt: skip
+    with pytest.raises(Reached):
+        one.fit(FRAME, Y)
+    ((mine, method), rest) = asked[0]
+    expected = av.problem(
+        "pfcvm", FRAME, Y, always=["age"], standardize=False, bias_sd=2.5, **of_posterior
+    )
+    assert mine.fingerprint == expected.fingerprint
+    assert method == "laplace"
+    assert rest.pop("random_seed") == np.random.RandomState(7).randint(2**31 - 1)
+    assert rest == {
+        "draws": 11, "chains": 3, "starts": 13, "progressbar": True, "keep": "shared"
+    }  # fmt: skip
+
+
 @ignoring
 @pytest.mark.usefixtures("methods")
 def test_hyperparameters_have_parameters_of_their_own():
@@ -272,14 +305,6 @@ def test_hyperparameters_have_parameters_of_their_own():
 
 
 # --- scikit-learn's tools -------------------------------------------------------------------------
-
-
-def test_grid_search_over_a_pipeline():
-    pipeline = make_pipeline(StandardScaler(), classifier())
-    grid = {"sparsebayesclassifier__kernel": ["linear", "rbf"]}
-    found = GridSearchCV(pipeline, grid, cv=2, scoring="neg_log_loss").fit(FRAME, Y)
-    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
-    assert found.best_estimator_.predict(FRAME).shape == (40,)
 
 
 def test_cross_validation_calibration_and_several_classes():

@@ -28,6 +28,8 @@ def test_a_registry_is_a_dict_otherwise():
     registry["math"] = "another"
     assert list(registry.values()) == ["another", "a thing"]
     del registry["own"]
+    with pytest.raises(KeyError, match="own"):
+        del registry["own"]
     assert registry.get("own") is None
     with pytest.raises(KeyError, match="own"):
         _ = registry["own"]

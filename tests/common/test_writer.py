@@ -8,7 +8,11 @@ from ardvark.common.writer import one_writer
 
 def test_one_command_at_a_time_writes_to_a_folder(tmp_path):
     out = tmp_path / "out"
-    with one_writer(out), pytest.raises(InputError, match="another command"), one_writer(out):
+    with (
+        one_writer(out),
+        pytest.raises(InputError, match=f"another command writes to {out}[.]"),
+        one_writer(out),
+    ):
         pass
     with one_writer(out):  # the file of an earlier one is in nobody's way
         pass

@@ -80,6 +80,17 @@ def in_the_paper(model, rv):
     return name
 
 
+@pytest.mark.parametrize("form", ["marginal", "hierarchical"])
+@pytest.mark.parametrize("name", ["pfcvm", "rvm"])
+def test_a_prior_without_a_slab_is_the_papers_too(name, form):
+    """Of weights above 0 and of signed ones; the forms above have slabs."""
+    own = make(name, kernel="linear", parametrization=form, **unlike(name, slabs=False))
+    compiled, points = Compiled(own), prior_points(own, 5)
+    for point in points:
+        ours = float(at_own_labels(own, point))
+        assert compiled.density(point) == pytest.approx(ours, rel=1e-10, abs=1e-6)
+
+
 def test_log_jacobian_is_the_determinant_of_the_map(problem, compiled):
     """log |d paper's variables / d unconstrained vector| by central differences of PyMC's map.
 

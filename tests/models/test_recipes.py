@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
+from ardvark.models.new_rows import rows_of
 from tests.models.forms import ALWAYS, PLAIN, every_model, make, one_form
 from tests.support import rng, seed
 
@@ -98,6 +99,17 @@ def test_new_rows_without_a_column_name_it():
     for missing, words in (("x1", "lacks 1 feature.*'x1'"), ("x2", "always in the model: x2")):
         with pytest.raises(av.InputError, match=words):
             problem.new_rows(rows.drop(columns=missing))
+
+
+def test_new_rows_are_found_by_the_names_of_columns_and_keep_their_own():
+    data = make("rvm").data
+    rows = pd.DataFrame(NEW[:, :4], index=list("uvwxyz"), columns=data.feature_names)
+    for given, names in ((rows, tuple("uvwxyz")), (NEW[:, :4], tuple("012345"))):
+        X, found = rows_of(data, given)
+        np.testing.assert_array_equal(X, NEW[:, :4])
+        assert found == names
+    turned, _ = rows_of(data, rows[["x3", "x1", "x4", "x2"]])
+    np.testing.assert_array_equal(turned, NEW[:, :4])
 
 
 def test_only_latent_noise_has_a_value_for_each_row(problem):
