@@ -16,8 +16,7 @@ point times the Jacobian of the move. g enters no density but that of x, so the 
 (c) JCFO with a linear kernel: (g, theta, beta_j) -> (e^u g, e^u theta, e^-u beta_j), eta as it is.
 
 The variances of x are drawn after these steps, and z after step b. On colon (62 x 2000), 1000
-sweeps are worth 133 independent draws of ln g in JCFO (32 without step b, 118 without step c), and
-69 in sparse probit (2 without step b).
+sweeps are worth 133 independent draws of ln g in JCFO (32 without step b, 118 without step c).
 """
 
 import math

@@ -96,11 +96,18 @@ class ProbitSampler(GibbsSampler):
             gram, scans = self.gram(H), self.latent_scans
             draw_weights(rng, H, gram, sd, self.label_sign, scans, state.z, state.beta)
         else:
-            P = precision_matrix(H * sd)
-            latent_scan(rng, P, self.label_sign, self.latent_scans, state.z)
-            latent_scale(rng, P, state.z)
+            P = self.latent(state, rng, H, sd)
             draw_block(rng, P, H, state.tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
+
+    def latent(
+        self, state: Any, rng: np.random.Generator, H: np.ndarray, sd: np.ndarray
+    ) -> np.ndarray:
+        """Draw z with beta integrated out, in the rows; return its precision (N, N)."""
+        P = precision_matrix(H * sd)
+        latent_scan(rng, P, self.label_sign, self.latent_scans, state.z)
+        latent_scale(rng, P, state.z)
+        return P
 
     def elliptical(self, state: Any, rng: np.random.Generator) -> None:
         """Move beta without z, and draw z again."""

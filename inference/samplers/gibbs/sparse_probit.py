@@ -15,12 +15,15 @@ Variables in brackets are integrated out of the step, and drawn again before any
 1. A scale move [tau]: (z, beta) -> e^u (z, beta), a generalised Gibbs step (Liu, Sabatti 2000, doi
    10.1093/biomet/87.2.353), a slice step in u with its exact density.
 2. tau_k | beta_k: 1 / tau_k is inverse Gaussian.
-   With a learned scale, before the variances: g and beta, by steps a and b of `laplace_scale.py`.
 3. z | tau, y [beta], one z_i after the other (Holmes, Held 2006, doi 10.1214/06-BA105), then the
    scale of z [beta]; then beta | z, tau, as one block, through its N x N dual (Bhattacharya,
    Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042), or its own D x D system if that is
    smaller.
 4. beta | tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010), then z | eta, y.
+
+A learned scale g moves in step 3, with z [beta], by `collapsed_scale.py`, and step 4 is left out.
+Where rows outnumber columns it moves before the variances instead, by steps a and b of
+`laplace_scale.py`.
 
 `probit_steps.py` has the steps, `jcfo.py` their formulas. All weights move as one block, so
 correlated features do not slow the chain; the weights and their variances tau do hold each other.
@@ -40,7 +43,7 @@ from ardvark.models import Problem, sparse_probit
 from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.kernels import LINEAR
 
-from . import laplace_scale
+from . import collapsed_scale, laplace_scale
 from .probit import ProbitSampler
 from .probit_steps import draw_latent, draw_variances
 
@@ -88,7 +91,10 @@ class Sampler(ProbitSampler):
         self.precise = h.parametrization == "hierarchical"
         self.gamma = float(h.gamma1)
         self.bias_gamma = float(sparse_probit.bias_gamma(self.gamma, h))
+        if self.learned and not self.tall:
+            self.left_out |= {"learn_alone", "learn_with_weights", "elliptical"}
         self.features = slice(1, D + 1)
+        self.cycles = int(np.clip(D // N, collapsed_scale.FEWEST, collapsed_scale.MOST))
         self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
         self.products = self.H.T @ self.H if self.H.shape[1] < N else np.empty((0, 0))
 
@@ -166,6 +172,21 @@ class Sampler(ProbitSampler):
         beta *= growth
         state.eta[:] = fixed + growth * own
         draw_latent(rng, self.label_sign, state.eta, state.z)
+
+    def latent(
+        self, state: State, rng: np.random.Generator, H: np.ndarray, sd: np.ndarray
+    ) -> np.ndarray:
+        """Step 3 in the rows; a learned scale moves with z."""
+        if not self.learned:
+            return super().latent(state, rng, H, sd)
+        own, others = self.features, [0, *range(self.features.stop, len(sd))]
+        found = collapsed_scale.spectrum(
+            H[:, own] * (sd[own] / state.scale), H[:, others] * sd[others]
+        )
+        g = collapsed_scale.move(rng, self.cycles, state.scale, found, self.label_sign, state.z)
+        state.tau[own] *= (g / state.scale) ** 2
+        state.scale = g
+        return collapsed_scale.precision(found, g)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 2."""

@@ -170,8 +170,11 @@ def test_which_steps_a_problem_is_swept_by():
     assert made("horseshoe", N=7, D=6).tall
     assert not made("horseshoe", N=7, D=7).tall
     assert not made("horseshoe", N=400, D=horseshoe.Sampler.most_columns).tall
-    assert "elliptical" in made("sparse_probit", N=7, D=5).left_out
-    assert "elliptical" not in made("sparse_probit", N=7, D=6).left_out
+    learns = {"learn_alone", "learn_with_weights"}  # the scale, in columns; in rows with z
+    assert made("sparse_probit", N=7, D=5).left_out == {"elliptical"}
+    assert made("sparse_probit", N=7, D=6).left_out == learns | {"elliptical"}
+    assert made("sparse_probit", N=7, D=5, scale="fixed").left_out == learns | {"elliptical"}
+    assert made("sparse_probit", N=7, D=6, scale="fixed").left_out == learns
 
 
 @pytest.mark.statistical

@@ -308,11 +308,12 @@ WRONG = {
     ("jcfo-1-slice", "weights"): other_labels("weights"),
     ("jcfo-linear", "elliptical"): other_labels("elliptical"),
     ("probit", "scale"): times("gamma", 16.0),
-    ("probit-fat-scale", "learn_alone"): times("gamma", 36.0),
+    ("probit-scale", "learn_alone"): times("gamma", 36.0),
     ("probit-scale", "learn_with_weights"): other_labels("learn_with_weights"),
     ("probit", "variances"): times("gamma", 4.0),
     ("probit-fat", "weights"): other_labels("weights"),
     ("probit-scale", "weights"): other_labels("weights"),
+    ("probit-fat-scale", "weights"): within("weights", "scale", 8.0),
     ("probit-fat", "elliptical"): other_labels("elliptical"),
     ("fsklr", "features"): times("odds_zeta", -3.0),
     ("sklr", "samples"): times("odds_z", -3.0),
@@ -334,7 +335,7 @@ def test_a_wrong_step_is_caught(case, step):
 
 ORDERS = {
     "noise not drawn anew": ("rfvm-explicit", "omega features bias decide"),
-    "variances before their scale": ("probit-fat-scale", "variances learn_alone"),
+    "variances before their scale": ("jcfo-2", "variances learn_alone"),
 }
 
 
