@@ -1,12 +1,15 @@
 """Tables, problems and fits made by hand, in which no two axes have the same length.
 
 `from_prior` has draws of the prior, for what must hold of any fit (`inference/test_laws.py`).
+`drawn` is a fit of any arrays, without a problem, for what is measured of draws alone.
 `posterior` has draws of a law that is known: two features with an effect and three without, for
 what is said of a fit. Those of the snapshots (`snapshots.py`) do not follow `make reseed`.
 """
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from scipy import special
 
 import ardvark as av
 from tests.support import rng
@@ -54,6 +57,34 @@ def from_prior(model, data=None, number=1, chains=3, draws=41):
         if name in problem.shapes
     }
     return problem, av.adopt(problem, arrays)
+
+
+DIMS = {"feature_weight": "feature", "beta": "feature", "sample_weight": "basis", "eta": "obs"}
+METHODS = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}
+
+
+def drawn(posterior, kind="mcmc", y=None, coords=None, stats=None, **attrs):
+    """Return draws (chain, draw, ...) by name as a fit.
+
+    Of labels y its likelihood has P(y = 1) = 1 / (1 + exp(-eta)).
+    """
+
+    def named(name, x):
+        own = [DIMS[name]] if name in DIMS else [f"{name}_{i}" for i in range(np.ndim(x) - 2)]
+        return ("chain", "draw", *own), np.asarray(x)
+
+    def group(arrays, coords=None):
+        return xr.Dataset({name: named(name, x) for name, x in arrays.items()}, coords)
+
+    groups = {"/posterior": group(posterior, coords), "/sample_stats": group(stats or {})}
+    if y is not None:
+        log_p = special.log_expit((2 * y - 1) * posterior["eta"])
+        groups["/log_likelihood"] = xr.Dataset({"y": named("eta", log_p)})
+        groups["/observed_data"] = xr.Dataset({"y": ("obs", y)})
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs = {"kind": kind, "status": "finished", "reason": "", "method": METHODS[kind]}
+    tree.attrs |= attrs
+    return tree
 
 
 # --- of the snapshots -----------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ardvark.inference.checks.joint import joint_test
-from tests.inference.checks.geweke import successive_conditional
 from tests.inference.checks.toy import Gibbs, gibbs, make_toy
 from tests.support import ALARM, seed
 
@@ -38,28 +37,6 @@ def test_a_kernel_that_never_moves_is_invariant(toy):
     found = joint_test(toy, gibbs(still=True), **settings)
     assert found.text().startswith("joint-toy-a still chain: 300 replicates\n")
     assert found.p_value > ALARM
-
-
-def toy_labels(problem, point, generator):
-    return generator.normal(point["eta"], 1.0)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("wrong", [{}, {"factor": 1.7}, {"deaf": True}], ids=str)
-def test_successive_conditional_of_a_known_kernel(toy, wrong):
-    """Over twelve seeds -log10 p is 17 for the first wrong kernel, standard deviation 1.5.
-
-    The limit is at 5.5. Batches of a hundred are many times the memory of this chain.
-    """
-    p_value = successive_conditional(
-        toy,
-        Gibbs(toy, **wrong),
-        iterations=4000,
-        references=5000,
-        labels=toy_labels,
-        random_seed=seed(),
-    )
-    assert (p_value > ALARM) == (not wrong)
 
 
 # --- killed and resumed ---------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from ardvark.inference.checks.joint import NutsKernel, joint_test
 from ardvark.inference.target.density import Density
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
-from tests.inference.checks.geweke import successive_conditional
 from tests.inference.checks.toy import sbc
 from tests.support import ALARM, rng, seed
 
@@ -82,16 +81,6 @@ def test_joint_test_of_nuts(nuts, wrong, replicates):
     found = joint_test(problem, lambda _: used, replicates=replicates, **settings)
     assert found.failed == 0
     assert (found.p_value > ALARM) == (wrong is None), found.table.head()
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-def test_successive_conditional_of_nuts(nuts):
-    """The fast form, of kernels that need no density, is in `test_joint.py`."""
-    problem, kernel = nuts
-    kernel.set_labels(problem.y, problem.basis_labels)
-    settings = {"iterations": 600, "references": 2000, "random_seed": seed()}
-    assert successive_conditional(problem, kernel, **settings) > ALARM
 
 
 def test_fits_at_other_labels_share_one_compilation(monkeypatch):

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from scipy import special
 
 import ardvark as av
@@ -18,6 +17,7 @@ from ardvark.inference.methods import registry, run
 from ardvark.inference.methods.refits import Sharing
 from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
+from tests.made import drawn
 from tests.support import seed
 
 SMALL = {"draws": 10, "chains": 2, "progressbar": False}
@@ -56,25 +56,12 @@ def test_each_number_of_the_sparse_prior_is_halved_and_doubled(dataset):
 def fit_of(problem, v, eta, status="finished"):
     """Return a fit with feature weights (chain, draw, D), of which those above 0 have an effect."""
     v, eta = np.asarray(v, dtype=float), np.asarray(eta, dtype=float)
-    lead = ("chain", "draw")
-    posterior = {
-        "feature_weight": ((*lead, "feature"), v),
-        # primal weights v * (Z'a) with every Z'a far from 0
-        "sample_weight": ((*lead, "basis"), np.broadcast_to(A, (*v.shape[:2], len(A)))),
-        "eta": ((*lead, "obs"), eta),
-    }
-    log_p = special.log_expit((2 * problem.y - 1) * eta)
-    tree = xr.DataTree.from_dict(
-        {
-            "/posterior": xr.Dataset(posterior),
-            "/log_likelihood": xr.Dataset({"y": ((*lead, "obs"), log_p)}),
-        }
-    )
-    tree.attrs = {
-        "kind": "mcmc", "method": "made", "status": status, "model": "rfvm",
-        "fingerprint": problem.fingerprint, "reason": "" if status == "finished" else "too short.",
-    }  # fmt: skip
-    return tree
+    # primal weights v * (Z'a) with every Z'a far from 0
+    a = np.broadcast_to(A, (*v.shape[:2], len(A)))
+    arrays = {"feature_weight": v, "sample_weight": a, "eta": eta}
+    told = {"model": "rfvm", "fingerprint": problem.fingerprint, "status": status}
+    reason = "" if status == "finished" else "too short."
+    return drawn(arrays, y=problem.y, method="made", reason=reason, **told)
 
 
 A = np.array([1.0, -1.0, 1.0, 1.0])

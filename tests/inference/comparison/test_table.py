@@ -16,7 +16,8 @@ from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS
 from ardvark.inference.scoring.held_out import measures
 from tests.inference.methods.foreign import paper_variables
-from tests.support import rng, seed
+from tests.made import drawn
+from tests.support import rng
 
 N, D = 30, 4
 
@@ -31,39 +32,18 @@ def problem(split):
     return av.problem("rfvm", split[0])
 
 
-def made(
-    problem,
-    kind="mcmc",
-    shift=0.0,
-    scale=1.0,
-    number=0,
-    weight=None,
-    status="finished",
-    shape=(4, 500),
-):
-    """Return a DataTree with normal draws of known mean and sd."""
+def made(problem, kind="mcmc", shift=0.0, scale=1.0, number=0, status="finished", shape=(4, 500)):
+    """Return a fit with normal draws of known mean and sd."""
     generator = rng(number)
-    v = (
-        np.abs(generator.normal(size=(*shape, D)))
-        if weight is None
-        else np.tile(weight, (*shape, 1))
-    )
-    eta = shift + scale * generator.normal(size=(*shape, N))
-    posterior = {
-        "feature_weight": (("chain", "draw", "feature"), v),
-        "sample_weight": (("chain", "draw", "basis"), generator.normal(size=(*shape, N))),
-        "bias": (("chain", "draw"), generator.normal(size=shape)),
-        "tau": (("chain", "draw"), np.ones(shape) + 1e-9 * generator.normal(size=shape)),
-        "eta": (("chain", "draw", "obs"), eta),
+    arrays = {
+        "feature_weight": np.abs(generator.normal(size=(*shape, D))),
+        "eta": shift + scale * generator.normal(size=(*shape, N)),
+        "sample_weight": generator.normal(size=(*shape, N)),
+        "bias": generator.normal(size=shape),
+        "tau": 1.0 + 1e-9 * generator.normal(size=shape),
     }
-    groups = {"/posterior": xr.Dataset(posterior), "/sample_stats": xr.Dataset()}
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs = {
-        "kind": kind, "status": status, "reason": "", "model": problem.spec.name,
-        "method": {"mcmc": "nuts", "point": "laplace"}.get(kind, "advi"),
-        "fingerprint": problem.fingerprint, "seconds_run": 1.0, "seconds_compile": 0.5,
-    }  # fmt: skip
-    return tree
+    told = {"model": problem.spec.name, "fingerprint": problem.fingerprint, "status": status}
+    return drawn(arrays, kind, **told, seconds_run=1.0, seconds_compile=0.5)
 
 
 def test_errors_worked_out_by_hand(problem):
@@ -284,28 +264,15 @@ def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
     assert np.isnan(table.loc["majority", "wrong_sure"])
 
 
-class TestPrediction:
-    def test_a_frame_is_matched_by_column_names(self, problem, split):
-        tree = made(problem)
-        """By a 3-cycle, which is not its own inverse, and with a column more in the middle."""
-        X = pd.DataFrame(split[1].X, columns=list(split[1].feature_names))
-        shuffled = X.iloc[:, [1, 2, 0, 3]]
-        shuffled.insert(1, "unused", 1.0)
-        a, b = av.predict(problem, tree, X), av.predict(problem, tree, shuffled)
-        np.testing.assert_array_equal(a, b)
-        data = av.Dataset.from_arrays(shuffled, split[1].y)
-        np.testing.assert_array_equal(av.predict(problem, tree, data), a)
-        with pytest.raises(InputError, match=r"lacks 1 feature\(s\).*'x0'|lacks 1 feature"):
-            av.predict(problem, tree, X.drop(columns=X.columns[0]))
-
-    def test_the_papers_own_rule(self, problem, split):
-        """Eq. (24) replaces the mean over q by a probit: what is known is that it has one value.
-
-        Its formula is checked in the tests of the algorithm.
-        """
-        tree = av.fit(problem, "paper", random_seed=seed(1), progressbar=False)
-        p = av.predict(problem, tree, split[1], rule="paper")
-        q = av.predict(problem, tree, split[1]).mean(("chain", "draw"))
-        assert p.shape == (1, 1, split[1].N)
-        assert ((p > 0.0) & (p < 1.0)).all()
-        assert (p.values[0, 0] != q.values).all()
+def test_a_frame_is_matched_by_column_names(problem, split):
+    """By a 3-cycle, which is not its own inverse, and with a column more in the middle."""
+    tree = made(problem)
+    X = pd.DataFrame(split[1].X, columns=list(split[1].feature_names))
+    shuffled = X.iloc[:, [1, 2, 0, 3]]
+    shuffled.insert(1, "unused", 1.0)
+    a, b = av.predict(problem, tree, X), av.predict(problem, tree, shuffled)
+    np.testing.assert_array_equal(a, b)
+    data = av.Dataset.from_arrays(shuffled, split[1].y)
+    np.testing.assert_array_equal(av.predict(problem, tree, data), a)
+    with pytest.raises(InputError, match=r"lacks 1 feature\(s\)"):
+        av.predict(problem, tree, X.drop(columns=X.columns[0]))

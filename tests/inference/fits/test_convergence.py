@@ -9,6 +9,7 @@ from ardvark.inference.fits import convergence
 from ardvark.inference.fits.convergence import EXACT, FIT, VERDICT, Profile, lacking
 from ardvark.inference.fits.mixing import Mixing, mixing
 from ardvark.inference.target.reasons import Reason, joined
+from tests.made import drawn
 from tests.support import rng
 
 
@@ -20,17 +21,9 @@ def tree(values, diverging=0, mask=None):
     """A fit of eta, and of feature weights that a mask switches."""
     stats = np.zeros(values.shape[:2], dtype=bool)
     stats.ravel()[:diverging] = True
-    posterior = {"eta": (("chain", "draw", "obs"), values)}
-    if mask is not None:
-        posterior["feature_weight"] = (("chain", "draw", "feature"), 1.0 * mask)
-    found = xr.DataTree.from_dict(
-        {
-            "/posterior": xr.Dataset(posterior),
-            "/sample_stats": xr.Dataset({"diverging": (("chain", "draw"), stats)}),
-        }
-    )
-    found.attrs |= {"model": "fsklr", "masked": "" if mask is None else "feature_weight"}
-    return found
+    arrays = {"eta": values} | ({} if mask is None else {"feature_weight": 1.0 * mask})
+    masked = "" if mask is None else "feature_weight"
+    return drawn(arrays, stats={"diverging": stats}, model="fsklr", masked=masked)
 
 
 @pytest.mark.statistical

@@ -17,6 +17,7 @@ from ardvark.inference.fits.convergence import EXACT, FIT, lacking
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, Mixing, mixing, mixing_of
 from ardvark.inference.target.reasons import Reason
 from tests.inference.fits.test_convergence import THREE
+from tests.made import drawn
 from tests.support import rng
 
 
@@ -30,14 +31,11 @@ def bits(random, p, stay, draws, count):
     return on
 
 
-def masks(on, **more):
+def masks(on):
     """A tree whose feature weights are switched by a mask."""
-    posterior = {"eta": (("chain", "draw", "obs"), rng(9).normal(size=(4, on.shape[1], 2)))}
-    posterior["feature_weight"] = (("chain", "draw", "feature"), on * 1.0)
-    data = xr.Dataset(posterior, coords={"feature": [f"x{k}" for k in range(on.shape[-1])]})
-    tree = xr.DataTree.from_dict({"/posterior": data})
-    tree.attrs = {"model": "fsklr", "masked": "feature_weight", **more}
-    return tree
+    arrays = {"eta": rng(9).normal(size=(4, on.shape[1], 2)), "feature_weight": on * 1.0}
+    coords = {"feature": [f"x{k}" for k in range(on.shape[-1])]}
+    return drawn(arrays, coords=coords, model="fsklr", masked="feature_weight")
 
 
 # --- bits -----------------------------------------------------------------------------------------
@@ -159,12 +157,7 @@ def test_what_never_changes():
     draws = {"eta": eta, "count": np.full((4, 500), 3)}
 
     def judged(**attrs):
-        posterior = xr.Dataset(
-            {n: (("chain", "draw", *"k"[: x.ndim - 2]), x) for n, x in draws.items()}
-        )
-        tree = xr.DataTree.from_dict({"/posterior": posterior})
-        tree.attrs = attrs
-        return mixing(None, tree)
+        return mixing(None, drawn(draws, **attrs))
 
     zoo = {"model": "rvm"}
     assert judged(**zoo).table.index.tolist() == ["eta[0]", "eta[1]"]

@@ -19,7 +19,6 @@ from ardvark.inference.panels import panel as module
 from ardvark.inference.panels.evaluation import Predictions, Scores, kept, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
 from ardvark.inference.panels.projection import design
-from ardvark.inference.panels.search import search
 from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.panels.ridge import SMALL, Ridge, fitted, table
@@ -114,35 +113,6 @@ def test_no_fold_sees_its_own_rows(monkeypatch):
     for k, (a, b) in enumerate(zip(*seen, strict=True)):
         same = [np.array_equal(first, second) for first, second in zip(a, b, strict=True)]
         assert all(same) if k == 2 else not (same[0] or same[2] or same[3])
-
-
-@pytest.mark.statistical
-def test_a_search_outside_the_folds_looks_better_than_it_is():
-    """Labels without any relation to 60 features: the control is a path of all rows.
-
-    Its advantage is 0.30 with a standard deviation of 0.13 over data sets, so that the mean of
-    twelve is above 0.1 with probability 1 - 1e-7.
-    """
-    gains, honest = [], []
-    for number in range(12):
-        g = rng(100 + number)
-        X, y = g.normal(size=(40, 60)), g.permutation(np.arange(40) % 2)
-        problem, fit = fitted(X, y)
-        known = Predictions.of(problem, fit)
-        path = search(known.clusters, known.X, 4)
-        fold = partition(problem.y, 4, seed(number))
-        inside, outside = [], []
-        for k in range(4):
-            part = problem.take(np.flatnonzero(fold != k))
-            tree = av.fit(part, "ridge", random_seed=seed(number), selection=False, **SMALL)
-            rows = problem.data.take(np.flatnonzero(fold == k), both=False)
-            own = Predictions.of(part, tree)
-            inside.append(scored(part, tree, rows, search(own.clusters, own.X, 4), [4], own).draws)
-            outside.append(scored(part, tree, rows, path, [4], own).draws)
-        honest.append(np.concatenate(inside).mean())
-        gains.append(np.concatenate(outside).mean() - honest[-1])
-    assert np.mean(gains) > 0.1
-    assert np.mean(honest) < np.log(0.5)  # nothing can be predicted
 
 
 # --- sizes ----------------------------------------------------------------------------------------

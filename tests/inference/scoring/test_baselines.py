@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from ardvark.data import Dataset
-from ardvark.inference.scoring.baselines import Predicted, baselines, beside_baselines
-from tests.support import rng
+from ardvark.inference.scoring.baselines import Predicted, beside_baselines
 
 Y = np.array([1, 0, 1, 1, 0, 1])
 P = np.array([0.9, 0.2, 0.6, 0.3, 0.4, 0.8])
@@ -29,16 +27,6 @@ def test_paired_differences_worked_out_by_hand():
         f"0.83 against 0.67); no better than L1 {said}{gap.mean():.2f} +- {error:.2f}; accuracy "
         "0.83 against 0.67)."
     )
-
-
-@pytest.mark.parametrize("told", [0.0, 1.5])
-def test_the_intercept_of_l1_has_no_penalty(told):
-    """So its probabilities sum to the labels, 8; with a penalty the sum was 9 to 11."""
-    y = (np.arange(60) < 8).astype(int)
-    X = rng(0).normal(size=(60, 5)) + told * y[:, None]
-    train = Dataset.from_arrays(X, y)
-    found = baselines(train, train)["L1 logistic"]
-    assert abs(found.p.sum() - 8.0) < 1e-3
 
 
 def test_without_probabilities_classes_are_compared():

@@ -9,6 +9,7 @@ from ardvark.inference.scoring import quantities
 from ardvark.inference.scoring.draws import PROBABILITY, REPEATS, Draws, ReferenceDraws
 from ardvark.inference.scoring.statistics.p_active import P_ACTIVE, Probabilities
 from ardvark.inference.scoring.statistics.prediction import DIFFERENCE
+from tests.made import drawn
 from tests.models.forms import make
 from tests.support import rng, z_limit
 
@@ -127,27 +128,14 @@ def test_primal_weights_and_probabilities_of_training_rows():
     v, a = random.gamma(2.0, size=(2, 4, 3)), random.normal(size=(2, 4, 6))
     eta = random.normal(size=(2, 4, 6))
     y = np.array([0, 1, 1, 0, 1, 0])
-    groups = {
-        "/posterior": xr.Dataset(
-            {"feature_weight": ((*LEAD, "feature"), v), "sample_weight": ((*LEAD, "basis"), a)}
-        ),
-        "/log_likelihood": xr.Dataset(
-            {"y": ((*LEAD, "obs"), special.log_expit((2 * y - 1) * eta))}
-        ),
-        "/observed_data": xr.Dataset({"y": ("obs", y)}),
-    }
-    tree = xr.DataTree.from_dict(groups)
+    tree = drawn({"feature_weight": v, "sample_weight": a, "eta": eta}, y=y)
     found = quantities.primal(problem, tree)
     for k in range(3):
         w = sum(a[..., j] * problem.Z[j, k] for j in range(6))
         np.testing.assert_allclose(found[..., k], v[..., k] * w)
     assert quantities.primal(make("pfcvm", N=6, D=3, kernel="rbf"), tree) is None
     masked = make("fsklr", N=6, D=3, kernel="linear")  # theta = delta zeta, and delta is not 1
-    on = tree.copy()
-    on["posterior"] = xr.Dataset(
-        {"feature_weight": ((*LEAD, "feature"), 1.0 * (v > 1.5)),
-         "sample_weight": ((*LEAD, "basis"), a)}
-    )  # fmt: skip
+    on = drawn({"feature_weight": 1.0 * (v > 1.5), "sample_weight": a})
     assert masked.hypers.delta != 1.0
     by_mask = np.where(v > 1.5, masked.hypers.delta * (a @ masked.Z), 0.0)
     np.testing.assert_allclose(quantities.primal(masked, on), by_mask)

@@ -6,10 +6,11 @@ import xarray as xr
 
 from ardvark.inference.scoring.distances import measure
 from tests.inference.fits.selections import selection
+from tests.made import drawn
 from tests.models.forms import make
 from tests.support import rng
 
-SHAPE, LEAD = (4, 250), ("chain", "draw")
+SHAPE = (4, 250)
 LOCATION = np.array([0.1, -3.0, 2.0, -0.5, 1.0, 4.0])
 D = len(LOCATION)
 
@@ -26,10 +27,7 @@ def fit_of(problem, number, sign=1.0):
     a = np.zeros((*SHAPE, problem.sizes["sample_weight"]))
     a[..., 2] = sign * (1.0 + 0.1 * generator.normal(size=SHAPE))
     v = np.abs(LOCATION / problem.Z[2]) * (1.0 + 0.1 * generator.normal(size=(*SHAPE, D)))
-    posterior = {"feature_weight": ((*LEAD, "feature"), v), "sample_weight": ((*LEAD, "basis"), a)}
-    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
-    tree.attrs |= {"model": "rfvm", "kind": "mcmc", "status": "finished", "form": problem.form}
-    return tree
+    return drawn({"feature_weight": v, "sample_weight": a}, model="rfvm", form=problem.form)
 
 
 @pytest.mark.parametrize("flipped", ["other", "exact", "both"])
@@ -57,11 +55,9 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
     def fit(number, shifted=()):
         weight = 1.0 + order + 0.1 * rng(number).normal(size=(*SHAPE, size))
         weight[..., list(shifted)] += 1.0  # ten sds
+        tree = drawn({"feature_weight": weight}, model="rfvm")
         never = selection(np.full(size, 0.01), mcse_feature=np.full(size, 0.001))
-        posterior = {"feature_weight": ((*LEAD, "feature"), weight)}
-        tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior), "/selection": never})
-        tree.attrs |= {"model": "rfvm", "kind": "mcmc", "status": "finished"}
-        return tree
+        return tree.assign(selection=xr.DataTree(never))
 
     def error(shifted):
         fits = {"exact": fit(1), "other": fit(2, shifted)}
@@ -82,14 +78,9 @@ def test_every_bit_of_a_mask_is_compared():
 
     def fit(number, share):
         bits = (rng(number).uniform(size=(*SHAPE, 4)) < share).astype(float)
-        groups = {
-            "/posterior": xr.Dataset({"feature_weight": ((*LEAD, "feature"), bits)}),
-            "/selection": selection(share, mcse_feature=np.full(4, 0.001)),
-        }
-        tree = xr.DataTree.from_dict(groups)
-        tree.attrs |= {"model": "fsklr", "kind": "mcmc", "status": "finished"}
-        tree.attrs["masked"] = "feature_weight"
-        return tree
+        tree = drawn({"feature_weight": bits}, model="fsklr", masked="feature_weight")
+        found = selection(share, mcse_feature=np.full(4, 0.001))
+        return tree.assign(selection=xr.DataTree(found))
 
     fits = {"exact": fit(1, share), "other": fit(2, np.array([0.9, 0.5, 0.8, 0.0]))}
     found = measure(fits, "exact").query("fit == 'other' and quantity == 'feature_weight'")

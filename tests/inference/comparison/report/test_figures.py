@@ -5,26 +5,19 @@ import base64
 import matplotlib
 import numpy as np
 import pytest
-import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.report import plots, reliability, style
 from ardvark.inference.scoring.held_out import HeldOut
+from tests.made import DIMS, drawn
 
 
 def fit(kind="mcmc", **variables):
     """A fit of draws (chain, draw, k), by variable."""
-    dims = {"feature_weight": "feature", "sample_weight": "basis", "eta": "obs"}
-    posterior = xr.Dataset({
-        name: (("chain", "draw", dims[name]), np.asarray(values, dtype=float))
-        for name, values in variables.items()
-    })  # fmt: skip
     short = {"feature": "f", "basis": "s", "obs": "row"}
-    coords = {d: [f"{short[d]}{k}" for k in range(n)] for d, n in posterior.sizes.items()
-              if d in short}  # fmt: skip
-    tree = xr.DataTree.from_dict({"/posterior": posterior.assign_coords(coords)})
-    tree.attrs = {"kind": kind}
-    return tree
+    sizes = {short[DIMS[name]]: (DIMS[name], np.shape(x)[2]) for name, x in variables.items()}
+    coords = {dim: [f"{c}{k}" for k in range(n)] for c, (dim, n) in sizes.items()}
+    return drawn(variables, kind, coords=coords)
 
 
 def test_a_settings_file_of_the_user_changes_nothing_and_is_not_changed():

@@ -13,6 +13,7 @@ from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, USE_REFERE
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
 from tests.inference.fits.selections import selection_of
+from tests.made import drawn as a_fit
 from tests.support import rng
 
 SHAPE, N, D = (4, 1000), 16, 12
@@ -44,23 +45,12 @@ def made(found, kind="mcmc", method=None, rows=None, **attrs):
     eta = np.einsum("...d,nd->...n", found["weight"], X) + found["bias"][..., None]
     if rows is not None:
         eta = rows(eta)
-    dims, y = ("chain", "draw"), np.arange(N) % 2
-    contents = {
-        "/posterior": {
-            "eta": ((*dims, "obs"), eta),
-            "feature_weight": ((*dims, "feature"), np.abs(found["weight"])),
-            "bias": (dims, found["bias"]),
-            "tau": (dims, found["tau"]),
-        },
-        "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
-        "/observed_data": {"y": ("obs", y)},
-        "/sample_stats": {},
-    }
-    tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    arrays = {"eta": eta, "feature_weight": np.abs(found["weight"])}
+    arrays |= {name: found[name] for name in ("bias", "tau")}
+    told = {"model": "rfvm", "fingerprint": "same", "seed": 1} | attrs
+    told |= {} if method is None else {"method": method}
+    tree = a_fit(arrays, kind, np.arange(N) % 2, **told)
     tree["selection"] = xr.DataTree(selection_of(np.abs(found["weight"]) > 0.1))
-    names = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}
-    tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
-    tree.attrs |= {"fingerprint": "same", "method": method or names[kind], "seed": 1, **attrs}
     return tree
 
 

@@ -12,6 +12,7 @@ from ardvark.inference.comparison.verdicts.remedies import Remedy
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
 from tests.inference.fits.selections import selection_of
+from tests.made import drawn
 from tests.support import rng
 
 N, D = 20, 24
@@ -29,25 +30,12 @@ def posterior(number, shift=0.0, scale=1.0, order=None, shape=SHAPE):
     return eta, weight if order is None else weight[..., order]
 
 
-def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
+def tree_of(eta, weight, kind="mcmc", stats=None, **attrs):
     """Return a fit that holds them, with P(y = 1) = 1 / (1 + exp(-eta)) at the training rows."""
-    dims = ("chain", "draw")
-    y = (np.arange(N) % 2).astype(int)
-    stats = {k: (dims, v) for k, v in groups.pop("stats", {}).items()}
-    contents = {
-        "/posterior": {
-            "eta": ((*dims, "obs"), eta),
-            "feature_weight": ((*dims, "feature"), weight),
-        },
-        "/sample_stats": stats,
-        "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
-        "/observed_data": {"y": ("obs", y)},
-    }
-    tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    attrs = {"model": "rfvm", "fingerprint": "same", "form": "one"} | attrs
+    arrays = {"eta": eta, "feature_weight": weight}
+    tree = drawn(arrays, kind, np.arange(N) % 2, stats=stats, **attrs)
     tree["selection"] = xr.DataTree(selection_of(np.abs(weight) > 6.25))
-    tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
-    tree.attrs["method"] = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}[kind]
-    tree.attrs |= {"fingerprint": fingerprint, "form": "one", **groups}
     return tree
 
 
