@@ -59,7 +59,8 @@ def from_prior(model, data=None, number=1, chains=3, draws=41):
     return problem, av.adopt(problem, arrays)
 
 
-DIMS = {"feature_weight": "feature", "beta": "feature", "sample_weight": "basis", "eta": "obs"}
+DIMS = {"feature_weight": "feature", "beta": "feature", "sample_weight": "basis", "eta": "obs",
+        "covariate_weight": "covariate"}  # fmt: skip
 METHODS = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}
 
 

@@ -126,6 +126,17 @@ def beside_of(model):
 
 
 @every_model
+def test_predictions_at_the_training_rows_are_those_of_the_fits_eta(model):
+    problem, tree = made(model)
+    p, eta = av.predict(problem, tree, problem.data), group(tree, "posterior")["eta"].values
+    if problem.spec.link != "identity":
+        posterior = group(tree, "posterior")
+        point = {str(n): v.values for n, v in posterior.items() if n in problem.shapes}
+        eta = np.exp(problem.log_predictive(1, eta, point))
+    np.testing.assert_allclose(p, eta, rtol=1e-9, atol=1e-12)
+
+
+@every_model
 def test_the_order_of_the_columns_means_nothing(model):
     _, tree = made(model)
     order = [3, 0, 4, 2, 1]  # no cycle of two: its inverse is another order

@@ -75,9 +75,12 @@ def test_the_figure_marks_what_is_wrong():
 
 def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
     asked = {}
-    monkeypatch.setattr(front, "joint_test", lambda *args, **settings: asked.update(settings))
+    monkeypatch.setattr(
+        front, "joint_test", lambda _, kernel, **given: asked.update(given, kernel=kernel)
+    )
     X = rng(2).normal(size=(6, 2))
     problem = av.problem("fsklr", (X, np.arange(6) % 2))
     av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
     assert asked["replicates"] == 7
+    assert asked["kernel"] is front.KERNELS["gibbs"]
     assert asked["called"] == "gibbs"  # not the function that makes the kernel

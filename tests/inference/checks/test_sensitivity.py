@@ -179,6 +179,7 @@ def test_one_draw_has_no_noise_floor(four, refitted):
     found = refitted(four, {BASELINE: (on, off), "slab doubled": (off, off)})
     assert np.isnan(found.table.loc[BASELINE, "change_p"])
     assert found.table.loc["slab doubled", "change_p"] == 1.0
+    assert "P(effect) of any feature changes by at most 1.00" in found.text()
 
 
 # --- refits ---------------------------------------------------------------------------------------

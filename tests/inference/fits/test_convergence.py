@@ -52,6 +52,7 @@ def test_masks_that_are_frozen_in_part_or_as_a_whole():
     mask[..., 2] = rng().random((4, 1000)) < 0.5
     (apart,) = convergence.convergence(tree(eta, mask=mask))
     assert str(apart).startswith("R-hat of the mask of 1 is inf")
+    assert codes(convergence.convergence(tree(eta, mask=mask[..., 1:2]))) == ["rhat"]
     (frozen,) = convergence.convergence(tree(eta, mask=mask[..., :1]))
     assert frozen == Reason("frozen", {"mask": "feature_weight"})
     assert convergence.convergence(tree(eta, mask=mask[..., 2:])) == []

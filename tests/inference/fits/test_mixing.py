@@ -318,6 +318,11 @@ def test_a_fit_keeps_its_mixing(tmp_path):
     save(fit, tmp_path / "fit.nc")
     again = mixing_of(read(tmp_path / "fit.nc"))
     pd.testing.assert_frame_equal(again.table, kept.table)
+    anew = mixing(None, fit).table  # without the problem; what is listed is stored
+    assert {*kept.only("weight").table.index} == {*anew.index[anew["kind"] == "weight"]}
+    stored = fit["mixing"].to_dataset()
+    fit["mixing"] = xr.DataTree(stored.assign(rhat=0.0 * stored["rhat"] + 7.0))
+    assert (mixing_of(fit).table["rhat"] == 7.0).all()
     # of a part of its draws it says nothing
     part = fit.copy()
     part["posterior"] = xr.DataTree(fit["posterior"].to_dataset().isel(draw=slice(30)))

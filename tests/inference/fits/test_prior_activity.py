@@ -13,7 +13,6 @@ from tests.inference.fits.weights import prior_draws, selected, tree_of
 from tests.support import rng, z_limit
 
 
-@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
@@ -25,19 +24,22 @@ from tests.support import rng, z_limit
         ("horseshoe", {}),
     ],
 )
-def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
-    """Against 300 other draws of the whole model: two means with errors of their own."""
+def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data, monkeypatch):
+    """As of any fit, over all rows, whose draws are these."""
+    monkeypatch.setattr(module, "DRAWS", 60)
+    monkeypatch.setattr(module, "_KNOWN", {})
     problem = av.problem(model, small_data(N=16, D=5), **settings)
     found = prior_activity(problem, 0.1)
-    tree = tree_of(problem, **prior_draws(problem, number=3, chains=1, draws=300))
-    other = av.select(problem, tree, threshold=0.1)
-    for what in found.active:
-        one, two = found.active[what].sum(1), other[f"active_{what}s"].values.ravel()
-        error = np.sqrt(one.var() / len(one) + two.var() / len(two))
-        assert abs(one.mean() - two.mean()) < z_limit(10) * error + 1e-12
-        assert found.number(what)[0] == one.mean()
-        p, _ = found.probability(what)
-        assert p.sum() == pytest.approx(one.mean())
+    one, generator = problem.at(problem.data.X[:1]), np.random.default_rng(0)
+    points = [problem.simulate(generator, one) for _ in range(60)]
+    names = [n for n in ("feature_weight", "sample_weight", "bias", "beta") if n in points[0]]
+    names = [n for n in names if not problem.spec.has_basis or n != "beta"]
+    tree = tree_of(problem, **{n: np.array([[p[n] for p in points]]) for n in names})
+    expected = av.select(problem, tree, threshold=0.1)
+    for what, active in found.active.items():
+        np.testing.assert_array_equal(active.mean(axis=0), expected[f"p_active_{what}"])
+        assert found.number(what)[0] == active.sum(axis=1).mean()
+        assert found.probability(what)[0].sum() == pytest.approx(found.number(what)[0])
 
 
 def test_equal_problems_are_simulated_once_and_have_equal_numbers(small_data, monkeypatch):
@@ -133,6 +135,8 @@ def test_rows_are_thinned_and_draws_are_few_where_they_are_many(monkeypatch):
     assert len(part.active["feature"]) == 150
     same = (part.active["feature"] == whole.active["feature"][:150]).mean()
     assert same > 0.9  # the same draws, over half of the rows
+    monkeypatch.setattr(module, "_NUMBERS", 120.0 * (60 + 4))
+    assert len(prior_activity(problem, 0.1000002).active["feature"]) == 120
 
 
 def test_a_prior_that_cannot_be_simulated_is_left_out(small_data):

@@ -43,9 +43,11 @@ def test_false_discoveries_at_the_ends():
     assert discoveries(np.array([0.9, 0.2])).tolist() == [True, False]
     assert discoveries(np.array([1.0, 0.8, 0.79])).tolist() == [True, True, False]
     assert discoveries(np.ones(3)).all()
+    assert discoveries(np.array([0.95, 0.85])).all()  # 0.1, and more by rounding
 
 
 def test_each_rule_stands_beside_p_active():
+    assert av.effects(fit([0.5]))["P > 1/2"].tolist() == [False]
     found = av.effects(fit([0.3, 1.0, 0.55], own=[1, 0, 1]))
     assert list(found.index) == ["x0", "x1", "x2"]
     assert found.p_active.tolist() == [0.3, 1.0, 0.55]

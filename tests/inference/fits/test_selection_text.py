@@ -6,11 +6,12 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.inference.fits.activity import QUANTILES
-from ardvark.inference.fits.covariates import ODDS
+from ardvark.inference.fits.covariates import ODDS, always_text
 from ardvark.inference.fits.effects import EFFECTS, factor, group_table, printed
 from ardvark.inference.fits.selection_rules import RULES
 from ardvark.inference.fits.selection_text import groups_instead
 from tests.inference.fits.selections import selection
+from tests.made import drawn
 from tests.support import rng, z_limit
 
 
@@ -82,6 +83,12 @@ def test_selections_in_words(snapshot):
     snapshot("selection", "\n".join(lines))
 
 
+def test_an_effect_of_what_is_always_in_stands_before_its_interval():
+    tree = drawn({"covariate_weight": np.linspace(0, 1, 101)[None, :, None]},
+                 coords={"covariate": ["age"]})  # fmt: skip
+    assert "age (+0.5 [0.05, 0.95])" in always_text(tree)
+
+
 def test_the_table_of_groups():
     table = group_table(CASES["groups that say more"])
     assert table.index.tolist() == ["g2", "g0", "g4", "g6"]  # the most probable first
@@ -113,6 +120,8 @@ def test_the_table_has_what_is_known():
     assert table.loc["g0", "bayes_factor"] == pytest.approx(1.0)
     about = {"unit": "log odds", "towards": "ill", "direction": "weight", "threshold": 0.5}
     assert table.attrs == about
+    in_eta = table.drop(columns=list(ODDS)).assign(low=[0.25, -1.5], high=[0.25, -0.5])
+    assert printed(in_eta)["90 % interval"].tolist() == ["", "-1.5 to -0.5"]
     bare = av.effects(tree_of([0.25, 0.875]))
     unknown = ["prior", "effect", "effect_sd", "low", "high", "p_direction", "bayes_factor", *ODDS]
     assert bare[unknown].isna().all(axis=None)

@@ -236,6 +236,7 @@ def test_variables_outside_their_support_are_refused():
 class Wrong(Settings):
     factor: float = option(1.0, "what the right sd is multiplied by", at_least=0.0)
     seen: float = option(1.0, "the weight of the data", at_least=0.0)
+    cores: int = option(1, "of which the draws do not depend", at_least=1, draws_depend=False)
 
 
 @pytest.fixture
@@ -261,7 +262,7 @@ def conjugate():
 @pytest.mark.statistical
 def test_a_right_method_is_calibrated_and_wrong_ones_are_found(model, conjugate):
     """With 200 replicates an sd of 0.5 times the right one has a p-value below 1e-10."""
-    settings = {"replicates": 200, "draws": 50, "random_seed": seed(4), "progressbar": False}
+    settings = {"replicates": 200, "draws": 10, "random_seed": seed(4), "progressbar": False}
     right = av.calibrate(model, conjugate, **settings)
     assert {"log density", "phi[placebo]", "phi[glucose]"} <= {*right.names}
     assert right.failed == 0
@@ -278,7 +279,7 @@ def test_replicates_are_kept_and_a_model_is_not_changed(model, conjugate, tmp_pa
     before = model.rvs_to_values[model["y"]].eval().copy()
     settings = {"draws": 20, "random_seed": seed(4), "progressbar": False, "folder": tmp_path}
     short = av.calibrate(model, conjugate, replicates=2, **settings)
-    longer = av.calibrate(model, conjugate, replicates=4, **settings)
+    longer = av.calibrate(model, conjugate, replicates=4, cores=2, **settings)
     np.testing.assert_array_equal(longer.ranks[:2], short.ranks)
     av.calibrate(make(sd=2.0), conjugate, replicates=2, **settings)
     assert len(list(tmp_path.iterdir())) == 2  # another model has another file
@@ -416,6 +417,8 @@ def test_what_is_derived_of_data_needs_no_dims():
     drawn = fit["posterior"]["slope"].values[..., None] * x
     np.testing.assert_allclose(fit["posterior"]["mean"], drawn, rtol=1e-12)
     assert "reference: none" in str(av.compare({"laplace": fit}))
+    given = {name: fit["posterior"][name].values for name in ("slope", "noise")}
+    np.testing.assert_allclose(av.adopt(line, given)["posterior"]["mean"], drawn, rtol=1e-12)
 
 
 def test_what_only_problems_have_says_so(model, fits):

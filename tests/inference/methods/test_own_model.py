@@ -169,6 +169,7 @@ def test_where_no_density_is_finite_nothing_is_compared(caplog):
         pm.Potential("nowhere", x * np.inf)
     own_model.compare_functions(of(OWN), model)
     assert "pcvm was not compared with its PyMC model" in caplog.text
+    assert "its log density is not finite" in caplog.text
 
 
 def test_the_packages_models_are_not_compared(monkeypatch):
