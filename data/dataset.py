@@ -483,8 +483,7 @@ def _apart(frame: Any, name: Any, kind: str) -> tuple[pd.DataFrame, pd.Series]:
 def _plain_labels(y: Any) -> Any:
     """Return labels of one type, so that they sort; the validator reports odd labels."""
     try:
-        # a list is not made an array of text, in which a missing label would be the word "nan"
-        labels = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+        labels = np.asarray(y, object if isinstance(y, list | tuple) else None)  # NaN is no text
         if labels.dtype != object or pd.isna(labels).any():
             return labels
         return np.array(labels.tolist())

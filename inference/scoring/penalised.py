@@ -120,7 +120,7 @@ def path(
             curvature = np.maximum(p * (1.0 - p), _SURE)
             squares.set_params(alpha=penalty / curvature.mean())
             squares.coef_ = w.copy()  # where it begins
-            with warnings.catch_warnings():  # a step may be rough: that the next one gains decides
+            with warnings.catch_warnings():  # the loss alone says whether the path has arrived
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 squares.fit(X, eta + (y - p) / curvature, sample_weight=curvature)
             to_w, to_b, step = squares.coef_ - w, squares.intercept_ - b, 1.0

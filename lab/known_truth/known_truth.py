@@ -45,7 +45,6 @@ one observation within its cell (`results.py`).
 import argparse
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -56,9 +55,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy import integrate, optimize, special, stats
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import l1_min_c
 
 import ardvark as av
@@ -67,6 +64,7 @@ from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.fits.selection_rules import discoveries
 from ardvark.inference.methods.refits import Sharing
+from ardvark.inference.scoring.penalised import penalised
 from ardvark.models.parts.effects import VISIBLE
 from lab import rows, tables
 from lab.known_truth import report
@@ -258,18 +256,10 @@ def of_zoo(how: Zoo, truth: Truth, seed: int) -> Found:
 
 
 def lasso(truth: Truth, seed: int) -> Found:
-    """Fit L1 logistic regression on standardised features."""
-    center, scale = truth.X.mean(0), truth.X.std(0)
-    model = LogisticRegressionCV(
-        Cs=10, l1_ratios=(1.0,), cv=StratifiedKFold(5, shuffle=True, random_state=seed),
-        solver="liblinear", scoring="neg_log_loss", use_legacy_attributes=False, random_state=0,
-    )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # at the largest C
-        model.fit((truth.X - center) / scale, truth.y)
-    size = np.abs(model.coef_[0])
-    new = (truth.X_new - center) / scale
-    return Found(size, size > 0.0, probability=model.predict_proba(new)[:, 1])
+    """Fit the library's L1 logistic regression, the baseline of every `compare`."""
+    model = penalised("l1", truth.y, seed).fit(truth.X, truth.y)
+    size = np.abs(model.coef_)
+    return Found(size, size > 0.0, probability=model.predict_proba(truth.X_new)[:, 1])
 
 
 PAIRS, LEAST = 25, 0.75
