@@ -19,7 +19,7 @@ Why: what holds the chain is the scale of eta, and with it z and the direction o
 takes O(N^3) time, as much as N / D of what G takes, so there are many in a sweep. On colon
 (62 x 2000) 2400 sweeps are worth 1120 to 1230 independent draws of ln g with 16 cycles, 442 with 4;
 756 without step 2 and 701 without step 3. With steps a and b of `laplace_scale.py` and elliptical
-moves instead they are worth 150 to 160, in a third of the time (2026-11-29).
+moves instead they are worth 150 to 160, in two thirds of the time (2026-11-29).
 """
 
 import math
@@ -51,34 +51,13 @@ def spectrum(X: np.ndarray, B: np.ndarray) -> Spectrum:
     A = B @ B.T
     A.flat[:: len(A) + 1] += 1.0
     values, V = linalg.eigh(X @ X.T, A, check_finite=False)
-    return Spectrum(np.maximum(values, 0.0), V, A @ V)
+    return Spectrum(np.maximum(values, 0.0), np.ascontiguousarray(V), A @ V)
 
 
+@numba.njit(cache=True, nogil=True)
 def precision(found: Spectrum, g: float) -> np.ndarray:
     """Return (A + g^2 G)^-1 (N, N)."""
     return (found.V / (1.0 + g * g * found.values)) @ found.V.T
-
-
-def move(
-    rng: np.random.Generator,
-    cycles: int,
-    g: float,
-    found: Spectrum,
-    sign: np.ndarray,
-    z: np.ndarray,
-) -> float:
-    """Move z in place and return the new g, by so many cycles."""
-    for _ in range(cycles):
-        P = precision(found, g)
-        latent_scan(rng, P, sign, 1, z)
-        latent_scale(rng, P, z)
-        e = found.V.T @ z
-        growth = math.exp(_with_latent(rng, g, found.values, found.back, e, sign))
-        e *= _growth(growth, g, found.values)
-        g *= growth
-        z[:] = sign * np.abs(found.back @ e)
-        g *= math.exp(_without_latent(rng, g, found.values, e * e))
-    return g
 
 
 @numba.njit(cache=True, nogil=True)
@@ -115,19 +94,23 @@ _slice_with, _slice_without = slice_step(_log_with_latent), slice_step(_log_with
 
 
 @numba.njit(cache=True, nogil=True)
-def _with_latent(
+def move(
     rng: np.random.Generator,
+    cycles: int,
     g: float,
-    values: np.ndarray,
-    back: np.ndarray,
-    e: np.ndarray,
+    found: Spectrum,
     sign: np.ndarray,
+    z: np.ndarray,
 ) -> float:
-    return _slice_with(rng, 0.5, (g, values, back, e, sign))
-
-
-@numba.njit(cache=True, nogil=True)
-def _without_latent(
-    rng: np.random.Generator, g: float, values: np.ndarray, squares: np.ndarray
-) -> float:
-    return _slice_without(rng, 0.5, (g, values, squares))
+    """Move z in place and return the new g, by so many cycles."""
+    for _ in range(cycles):
+        P = precision(found, g)
+        latent_scan(rng, P, sign, 1, z)
+        latent_scale(rng, P, z)
+        e = found.V.T @ z
+        growth = math.exp(_slice_with(rng, 0.5, (g, found.values, found.back, e, sign)))
+        e *= _growth(growth, g, found.values)
+        g *= growth
+        z[:] = found.back @ e
+        g *= math.exp(_slice_without(rng, 0.5, (g, found.values, e * e)))
+    return g
