@@ -88,8 +88,8 @@ def test_a_right_posterior_is_trusted_beside_an_independent_reference():
 
 
 def test_ten_to_forty_exact_draws_are_unknown_and_not_bad():
-    """Condemned once, in 14 of 16 trials."""
-    cases = [(count, number) for count in (8, 12, 20, 44) for number in range(2, 6)]
+    """Condemned once, in 14 of 16 trials: eight of them miss that with probability 1e-7."""
+    cases = [(count, number) for count in (8, 12, 20, 44) for number in (2, 3)]
     found = beside_one({str(case): made(drawn(case[1], (4, case[0] // 4))) for case in cases})
     for case in cases:
         verdict = found[str(case)]
