@@ -16,10 +16,8 @@ from scipy import special, stats
 
 import ardvark as av
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
-from tests.inference.checks.toy import sbc
 from tests.inference.spiral import spiral
-from tests.models.forms import make
-from tests.support import ALARM, rng, seed
+from tests.support import rng, seed
 
 FORMS = ("marginal", pytest.param("hierarchical", marks=pytest.mark.slow))
 TAU_0, SLAB, DF, BIAS = 0.5, 1.5, 5.0, 0.8
@@ -160,13 +158,3 @@ def test_a_form_has_the_posterior_of_several_features(form):
     truth = weighted(problem, points, of_several(points), enough=5000)
     t, limit = largest_t(batch_mean(of_several(drawn(problem, 3))), truth)
     assert t < limit
-
-
-@pytest.mark.statistical
-def test_nuts_is_calibrated():
-    """The long form, and the joint test of NUTS, are in `checks/test_nuts.py`."""
-    problem = make("horseshoe", N=8, D=2, **GIVEN)
-    settings = {"replicates": 40, "tune": 300, "target_accept": 0.95, "cores": 1}
-    found = sbc(problem, "nuts", random_seed=seed(5), **settings)
-    assert found.failed == 0
-    assert found.p_value > ALARM, found.table.head()

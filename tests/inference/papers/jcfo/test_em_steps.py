@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
-from ardvark.inference.papers.jcfo.em import Options
-from ardvark.inference.papers.jcfo.em_steps import Basis, profile, solve
+from ardvark.inference.papers.jcfo.em_steps import Basis, profile
 from ardvark.models.parts.kernels import make_kernel
 from tests.inference.papers.jcfo.problems import RATES, arrays, climb
 from tests.support import rng
@@ -103,11 +102,3 @@ def test_pruning_only_saves_time():
     )
     assert abs(low - off) < abs(high - off)
     assert abs(high - off) < 1e-5  # 100 times the tolerance at which a climb ends
-
-
-def test_no_start_ends_higher_than_the_one_returned():
-    X, y = arrays(20, 6)
-    options = Options(starts=4, max_iterations=100)
-    best, finals = solve(Basis(X, X, make_kernel("rbf")), y, (0.5, 1.0), options, rng(0))
-    assert best.objective[-1] == finals.max()
-    assert len(finals) == 4

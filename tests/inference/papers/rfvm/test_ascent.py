@@ -1,6 +1,6 @@
 """RFVM's variational Bayes: each update is the maximum of the bound over its factor, (18), (20).
 
-The bound is written with D x D matrices, SciPy's entropies and quadrature (`dense.py`).
+The bound is written with D x D matrices and quadrature (`dense.py`).
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ def vb(given=WIDE, v_factor="truncated", v_update="sequential", N=10, D=6, B=4):
         return dense_elbo({k: p[k] for k in PARAMETERS} | ends, X, y, Z, h, v_factor)
 
     def updated(p):
-        """C.25, C.26, feature by feature or all at once, with library moments."""
+        """C.25, C.26, feature by feature or all at once, with moments by quadrature."""
         A, tau = p["Sigma"] + np.outer(p["a"], p["a"]), p["tau_shape"] / p["tau_rate"]
         G, P, v, m = X.T @ X, Z.T @ A @ Z, p["v"].copy(), np.empty(D)
         delta, r = p["delta_shape"] / p["delta_rate"], p["u"] - p["b"]

@@ -11,11 +11,9 @@ from ardvark.common.validate import InputError
 from ardvark.inference.papers.rfvm.program import IMPLIED, Program
 from ardvark.inference.papers.rfvm.stopping import averaged
 from ardvark.inference.papers.rfvm.vb import Options, iterate
-from tests.inference.papers.rfvm.dense import arrays, hypers
+from tests.inference.papers.rfvm.dense import FLAT, arrays, hypers
 from tests.support import rng
 
-FLAT = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12)
-FLAT |= dict.fromkeys(("sample_rate", "feature_rate", "noise_shape", "noise_rate"), 1e-14)
 OPTIONS = Options(program=True, **IMPLIED)
 
 

@@ -10,12 +10,8 @@ from ardvark.inference.papers.rfvm import stopping
 from ardvark.inference.papers.rfvm.factors import Factors
 from ardvark.inference.papers.rfvm.stopping import State, Watch, averaged
 from ardvark.inference.papers.rfvm.vb import Options, iterate
-from tests.inference.papers.rfvm.dense import arrays, hypers
+from tests.inference.papers.rfvm.dense import FLAT, arrays, hypers
 from tests.support import rng
-
-FLAT = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12)
-FLAT |= dict.fromkeys(("sample_rate", "feature_rate", "noise_shape", "noise_rate"), 1e-14)
-
 
 # --- the rule on made-up runs ---------------------------------------------------------------------
 

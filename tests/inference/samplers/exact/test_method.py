@@ -15,8 +15,9 @@ from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.inference.samplers.exact.rule import RULE, SAMPLERS, pick, refusal, text
+from ardvark.inference.samplers.gradient import starts
 from ardvark.inference.target import length
-from ardvark.inference.target.backend import Job
+from ardvark.inference.target.backend import FitFailed, Job
 from ardvark.inference.target.length import Length, needed
 from ardvark.inference.target.reasons import joined
 from ardvark.inference.target.sampling import Sampling
@@ -98,6 +99,8 @@ def test_every_row_of_the_rule_decides_some_problem_and_is_printed():
     ]
     assert first == list(RULE)
     lines = text().splitlines()
+    assert lines[0] == "| model | sampler | measured |"
+    assert {line.count("|") for line in lines} == {4}
     assert len(lines) == 2 + len(RULE)
     assert lines[2] == "| any other; binary masks | gibbs | no other applies |"
     assert lines[6].startswith("| pfcvm, rfvm; D > 3 N | gibbs |")
@@ -274,6 +277,21 @@ def test_few_draws_are_counted_and_those_asked_for_are_known():
     problem = small("gibbs")
     short = fit(problem, ess=1e4, limit=256)
     assert (short.attrs["draws"], short.attrs["draws_asked"]) == (192, 1000)
+
+
+def test_only_a_model_of_ones_own_starts_where_scouts_end(monkeypatch):
+    """What scouts find is in the example of `scouted`; a model of the zoo needs none."""
+    started = []
+
+    def chains(target, options, job, length, start):
+        started.append(start)
+        raise FitFailed("this is far enough")
+
+    monkeypatch.setattr(SAMPLERS["nuts"], "chains", chains)
+    monkeypatch.setattr(starts, "scouted", lambda nuts, target, job: "where they ended")
+    for target in (small("nuts"), normals(np.zeros(2), np.ones(2))):
+        assert fit(target, sampler="nuts").attrs["status"] == "failed"
+    assert started == [None, "where they ended"]
 
 
 def test_a_model_of_ones_own_goes_on():
