@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import ardvark as av
 from ardvark.inference.samplers.gibbs import horseshoe_steps as steps
 from ardvark.inference.samplers.gibbs.ard_steps import Pairs, partner_chance
 from ardvark.inference.samplers.gibbs.horseshoe_steps import Scales
+from ardvark.inference.samplers.gibbs.method import make_sampler
 from ardvark.inference.samplers.gibbs.partners import correlated
+from ardvark.inference.samplers.gibbs.working import Working
 from tests.support import ALARM, rng, z_limit
 
 CASES = {  # linear, precision, scales: faint, a clear slab, both modes, beyond the slab, a flat one
@@ -99,6 +102,65 @@ def test_two_weights_are_integrated_out(v, cross):
     want = 0.5 * L @ np.linalg.solve(precision, L)
     want -= 0.5 * np.linalg.slogdet(np.eye(2) + np.diag(v) @ P)[1]
     assert steps.log_pair_integral(*v, tuple(L), (3.0, 4.0), cross) == pytest.approx(want)
+
+
+# --- the scales -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def block():
+    """The Block of a state with two of five features in A, and what it is made of."""
+    given = {"global_scale": 0.4, "slab_scale": 1.5, "slab_df": 5.0, "bias_sd": 0.8}
+    data = rng().standard_normal((7, 5)), np.arange(7) % 2
+    sampler = make_sampler(av.problem("horseshoe", data, **given))
+    state = sampler.start(rng(1), 0)
+    state.local[:] = [0.3, 40.0, 1.0, 9.0, 0.1]
+    state.eta, omega = sampler.decision(state), rng(2).gamma(2.0, 0.1, 7)
+    state.working = Working(sampler.always, sampler.Xt, omega, 0.5 * sampler.label_sign, state.eta)
+    return sampler.integrated(state, state.local > 5.0)[2], state
+
+
+def by_dense_algebra(state, s, c2):
+    """ln p(s tau, c2, s times the weights outside A, r | omega), with the Jacobian in ln s, ln c2.
+
+    The likelihood exp(r'eta - eta'W eta / 2) is that of r / omega ~ Normal(eta, omega^-1/2).
+    """
+    A, B, working = [1, 3], [0, 2, 4], state.working
+    scales = Scales(s * state.tau, c2)
+    v, X, beta = v_of(state.local, scales), working.rows.T, s * state.beta[B]
+    covariance = np.diag(1.0 / working.W) + 0.8**2 + (X[:, A] * v[A]) @ X[:, A].T
+    r = working.r / working.W
+    total = stats.multivariate_normal.logpdf(r, X[:, B] @ beta, covariance)
+    total += stats.norm.logpdf(beta, 0.0, v[B] ** 0.5).sum()
+    total += stats.halfcauchy.logpdf(scales.tau, scale=0.4)
+    total += stats.invgamma.logpdf(c2, 2.5, scale=2.5 * 1.5**2)
+    return total + (len(B) + 1) * np.log(s) + np.log(c2)
+
+
+def test_the_density_of_the_scales(block):
+    """At the block, and at that of a smaller tau."""
+    block, state = block
+    for s, at in ((1.0, block), (0.3, steps.scaled(block, 0.3))):
+        places = [(1.0, state.c2), (0.3, state.c2), (2.5, 0.7), (1.0, 9.0)]
+        found = [steps.log_scales(at, g, Scales(s * state.tau, c2)) for g, c2 in places]
+        want = [by_dense_algebra(state, s * g, c2) for g, c2 in places]
+        np.testing.assert_allclose(np.diff(found), np.diff(want), rtol=1e-9)
+    up = [steps.log_along(0.5, axis, block, Scales(state.tau, state.c2)) for axis in (0, 1)]
+    here, e = by_dense_algebra(state, 1.0, state.c2), np.exp(0.5)
+    want = [by_dense_algebra(state, e, state.c2), by_dense_algebra(state, 1.0, e * state.c2)]
+    zero = steps.log_along(0.0, 0, block, Scales(state.tau, state.c2))
+    np.testing.assert_allclose(np.array(up) - zero, np.array(want) - here, rtol=1e-9)
+
+
+def test_many_small_weights_do_not_overflow(block):
+    block, state = block
+    at = Scales(state.tau, 2.0)
+    many, none = (
+        np.diff([steps.log_scales(block._replace(t=t), s, at) for s in (1.0, 1.5)])
+        for t in (np.full(5000, 3.0), np.empty(0))
+    )
+    want = 2500.0 * (np.log1p(1.5**2 * 1.5) - np.log1p(1.5))
+    assert (many - none)[0] == pytest.approx(want)
 
 
 # --- what the scans keep --------------------------------------------------------------------------

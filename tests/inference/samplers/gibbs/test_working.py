@@ -1,11 +1,9 @@
-"""The normal likelihood in columns beside the one in samples, and the block of the bias."""
+"""The normal likelihood in columns beside the one in samples."""
 
 import numpy as np
 import pytest
 
-from ardvark.inference.samplers.gibbs.covariates import Covariates
 from ardvark.inference.samplers.gibbs.working import factor, in_columns
-from tests.inference.samplers.gibbs.step_bench import posed
 from tests.support import rng
 
 
@@ -61,26 +59,3 @@ def test_eta_follows_the_score():
     working = in_columns(H, 2, omega, r, here)
     working.moved(in_columns(H, 2, omega, r, there).score)
     np.testing.assert_allclose(working.eta, there @ np.vstack([working.always, working.rows]))
-
-
-def test_bias_and_covariates_are_one_block():
-    """Mean and covariance of (b, f) | the rest, from the normal equations, by a stub of noise."""
-
-    class Noise:
-        def __init__(self, z):
-            self.z = np.asarray(z, dtype=float)
-
-        def standard_normal(self, size):
-            return self.z
-
-    problem, random = posed("pfcvm", "tall", True, bias_sd=0.7), rng(3)
-    block = Covariates(problem, 0.7)
-    W, r, rest = random.gamma(2.0, 0.1, 9), random.normal(size=9), random.normal(size=9)
-    beta = random.normal(size=3)
-    A = np.column_stack([np.ones(9), problem.C])
-    Q = A.T @ np.diag(W) @ A + np.diag([0.7**-2, 1.5**-2, 1.5**-2])
-    mean = np.linalg.solve(Q, A.T @ (r - W * rest))
-    score = r - W * (rest + A @ beta)
-    np.testing.assert_allclose(block.draw(Noise(np.zeros(3)), W, score, beta)[0], mean)
-    root = np.array([block.draw(Noise(e), W, score, beta)[0] - mean for e in np.eye(3)])
-    np.testing.assert_allclose(root.T @ root, np.linalg.inv(Q))
