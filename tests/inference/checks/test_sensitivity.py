@@ -1,10 +1,13 @@
 """Prior sensitivity: what is changed, what is computed from fits made by hand, what is kept."""
 
+import pickle
 import re
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import special
 
 import ardvark as av
@@ -15,6 +18,7 @@ from ardvark.inference.comparison import study, table
 from ardvark.inference.fits.selection import select_at
 from ardvark.inference.methods import registry, run
 from ardvark.inference.methods.refits import Sharing
+from ardvark.inference.methods.reuse import Fits
 from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 from tests.made import drawn
@@ -236,6 +240,16 @@ def test_refits_are_kept_and_used_again(dataset, chain, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(found.table, first.table)
     with pytest.raises(InputError, match="of another problem"):
         av.sensitivity(problem.with_hypers(slab=0.5), "chain", baseline=whole)
+
+
+def test_a_refit_is_the_same_in_another_process(dataset):
+    """By the bytes that another process is given."""
+    problem = av.problem("sparse_probit", dataset)
+    plan = registry.prepare("gibbs", problem, {"tune": 5}, Sampling(draws=20, seed=3))
+    work = Fits({"a": plan.on(2).of(Sharing.of(problem, {}))})
+    there = pickle.loads(cloudpickle.dumps(work))
+    here, other = (fits.start()("a")["posterior"].to_dataset() for fits in (work, there))
+    xr.testing.assert_equal(here, other)
 
 
 def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):

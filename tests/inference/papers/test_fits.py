@@ -218,7 +218,7 @@ def test_memory_is_a_few_copies_of_X(method, form, options):
 def test_a_path_ends_in_what_is_returned(method, form):
     """And gives eta at each of its states, without the problem's own weights."""
     problem = made(form, labelled(25, 8, number=0))
-    options = form[2] | ({"tolerance": 1e-3} if method == "jcfo_em" else {})
+    options = form[2] | ({"tolerance": 1e-3, "prefilter": 4} if method == "jcfo_em" else {})
     result = direct(method, problem, **options | {"path": True})
     d = result.details
     path = {k: d[f"path_{k}"] for k in ("feature_weight", "sample_weight", "bias")}
@@ -233,6 +233,10 @@ def test_a_path_ends_in_what_is_returned(method, form):
         at = int(d.get("selected_iteration", -1))
         if want is not None:
             np.testing.assert_array_equal(path[name][at], want)
+    if method == "jcfo_em":
+        assert (d["path_iteration"][0], d["path_iteration"][-1]) == (0, len(d["objective"]) - 1)
+        assert d["filtered"].sum() == 4
+        assert not path["feature_weight"][:, d["filtered"]].any()
     plain = direct(method, problem, **options)
     assert not [k for k in plain.details if k.startswith("path_")]
     for name, values in plain.posterior.items():

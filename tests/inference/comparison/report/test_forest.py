@@ -81,6 +81,17 @@ def test_leaders_are_those_of_p_active_and_then_of_mean_size():
     assert forest.leaders(tree, "feature", 4).tolist() == [2, 0, 3, 1]
 
 
+def test_where_nothing_is_active_the_leading_one_is_named(problem):
+    tree = selected(problem, **prior_draws(problem))
+    tree["selection"] = xr.DataTree(selection([0.1, 0.0, 0.4, 0.25, 0.0]))
+    title = " ".join(forest.forest({"a": tree}).figure.get_suptitle().split())
+    name = problem.coords["feature"][2]
+    assert title.endswith(
+        "No feature has |effect| above 0.5 more probably than not under a; the leading one is "
+        f"{name} with 0.40"
+    )
+
+
 def test_samples_and_slopes_have_their_own_labels(small_data):
     problem = av.problem("jcfo", small_data(N=12, D=3), kernel="rbf")
     tree = selected(problem, **prior_draws(problem))
@@ -109,7 +120,11 @@ def test_weights_are_drawn_where_asked_for_or_where_there_are_no_effects(problem
         segments(weights.figure.axes[1])[:5, 1:], np.quantile(v, [0.05, 0.95], axis=0).T[order]
     )
     bare = fit(feature_weight=v[None])
-    assert len(forest.forest({"a": bare}).figure.axes) == 1  # no P(effect), no panel of it
+    alone = forest.forest({"a": bare}).figure
+    assert len(alone.axes) == 1  # no P(effect), no panel of it
+    largest = v.mean(0).argmax()
+    said = f"The leading feature under a is f{largest}, {v.mean(0)[largest]:.2g}"
+    assert alone.get_suptitle() == said
     both = forest.forest({"bare": bare, "a": tree}, "a")
     assert [t.get_text() for t in both.figure.legends[0].get_texts()] == ["a (reference)", "prior"]
     with pytest.raises(InputError, match="no fit has signed effects"):

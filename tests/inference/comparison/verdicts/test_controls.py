@@ -87,6 +87,15 @@ def test_a_right_posterior_is_trusted_beside_an_independent_reference():
     assert beside_one(trees)["exact"].level == "converged"
 
 
+def test_beside_a_reference_that_cannot_be_trusted_chains_are_judged_by_themselves():
+    """And an approximation is not judged: adopted draws do not prove what they are of."""
+    exact = made(drawn(1), method="adopted")
+    trees = {"chains": made(drawn(2)), "q": made(drawn(3), "approximation")}
+    found = beside_one(trees, exact)
+    levels = {name: verdict.level for name, verdict in found.items()}
+    assert levels == {"exact": "not judged", "chains": "converged", "q": "not judged"}
+
+
 def test_ten_to_forty_exact_draws_are_unknown_and_not_bad():
     """Condemned once, in 14 of 16 trials: eight of them miss that with probability 1e-7."""
     cases = [(count, number) for count in (8, 12, 20, 44) for number in (2, 3)]
