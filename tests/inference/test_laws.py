@@ -110,11 +110,13 @@ def same(found, expected, rtol=1e-8):
         pd.testing.assert_frame_equal(found[name], frame, rtol=rtol, atol=1e-10, obj=name)
 
 
-def beside(problem, tree):
+def beside(problem, tree, chains=CHAINS):
     """Return the distances of a fit with every second draw from one with all of them."""
-    posterior = group(tree, "posterior")
-    some = {str(n): v.values[:, ::2] for n, v in posterior.items() if n in problem.shapes}
-    fits = {"all": tree, "some": av.adopt(problem, some, kind="approximation")}
+    posterior, fits = group(tree, "posterior"), {}
+    for name, kind, every in (("all", "mcmc", 1), ("some", "approximation", 2)):
+        found = {str(n): v.values[:, ::every] for n, v in posterior.items() if n in problem.shapes}
+        found = {n: v.reshape(chains, -1, *v.shape[2:]) for n, v in found.items()}
+        fits[name] = av.adopt(problem, found, kind=kind)
     frame = av.compare(fits, reference="all", problem=problem).distances
     frame = frame[frame["fit"] == "some"].set_index(["quantity", "statistic"])
     return frame[["value", "component"]].sort_index()
@@ -170,6 +172,11 @@ def test_the_order_of_the_chains_means_nothing(model):
     problem, tree = made(model)
     moved = again(problem, tree, lambda _, x: x.isel(chain=[2, 0, 1]))
     same(told(problem, moved), told_of(model))
+
+
+@every_model
+def test_draws_are_as_far_apart_in_one_chain(model):
+    pd.testing.assert_frame_equal(beside(*made(model), chains=1), beside_of(model), rtol=1e-6)
 
 
 @every_model

@@ -140,6 +140,7 @@ def test_components_that_never_move():
     still, other, wide = np.zeros((1, 4, 1)), np.ones((1, 4, 1)), np.array([[[-1], [1], [2], [-2]]])
     found = marginal(np.concatenate([still, other, wide], -1), np.zeros((1, 4, 3)))
     np.testing.assert_array_equal(found["error"], [np.nan, np.inf, np.nan])
+    assert MARGINAL["error"].reduce(found["error"]) == np.inf
     assert np.isnan(found["sd_ratio"][0])
     assert found["sd_ratio"][2] == np.inf
     for name in SHARES:  # all of the posterior is one point
