@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.models import pcvm
 from ardvark.models.parts import ard
 from ardvark.models.parts.effects import VISIBLE
 from ardvark.models.parts.kernels import KERNELS, make_kernel
@@ -196,6 +197,13 @@ def test_all_is_the_dense_prior_and_so_are_explicit_rates():
         feature_shape=1.5, feature_rate=dense.feature_rate, sample_shape=1.5, sample_rate=1.5
     ).fill(*SIZES)
     assert given == dense
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_dense_samples_of_a_fixed_kernel_are_those_beside_features(kernel):
+    fixed = pcvm.Hypers(kernel=kernel, active_samples="all").fill_samples(40, 40, np.ones(9))
+    both = Hypers(kernel=kernel, active_features="all", active_samples="all").fill(40, 40, 9)
+    assert fixed.sample_prior == both.sample_prior
 
 
 def test_a_slab_may_be_given_to_a_dense_prior():
