@@ -266,7 +266,7 @@ def _unfinished(tree: xr.DataTree, beside: bool, findings: list[Finding]) -> lis
     """Return the finding of a status that is not "finished"; of chains, if nothing else says so."""
     status, chains = tree.attrs.get("status"), tree.attrs.get("kind") == "mcmc"
     reason = str(tree.attrs.get("reason") or status)
-    if not chains and status not in (None, "finished"):
+    if not chains and status != "finished":
         return [Finding(told(reason), "bad", remedy=remedies.again(tree, beside))]
     if chains and status == "not_converged" and not any(f.purposes for f in findings):
         # nothing is wrong with its draws as far as is known, and it is not what was asked for
