@@ -1,6 +1,7 @@
 """The panel: folds that see nothing of their own rows, sizes, coefficients, files, and words."""
 
 import csv
+import dataclasses
 import json
 import pickle
 from functools import cache
@@ -76,13 +77,16 @@ def test_a_refit_draws_as_the_fit_did(small):
         assert found == Sampling(draws=70, chains=3, seed=own, keep="shared")
 
 
-def test_each_fold_has_its_share_of_both_classes():
+@pytest.mark.parametrize("groups", [None, [str(k // 2) for k in range(37)]])
+def test_each_fold_has_its_share_of_both_classes(groups):
+    """As near to it as groups of two rows allow, which are in one fold."""
     y = np.array([0] * 23 + [1] * 14)
-    fold = partition(y, 5, seed())
+    fold = partition(y, 5, seed(), groups)
     for label in (0, 1):
-        assert np.ptp(np.bincount(fold[y == label], minlength=5)) <= 1
-    assert (fold == partition(y, 5, seed())).all()
-    assert (fold != partition(y, 5, seed(1))).any()
+        assert np.ptp(np.bincount(fold[y == label], minlength=5)) <= (1 if groups is None else 2)
+    assert groups is None or (fold[:-1:2] == fold[1::2]).all()
+    assert (fold == partition(y, 5, seed(), groups)).all()
+    assert (fold != partition(y, 5, seed(1), groups)).any()
 
 
 def test_no_fold_sees_its_own_rows(monkeypatch):
@@ -297,6 +301,9 @@ def test_a_copy_would_do_as_well_and_noise_would_not():
     assert row["kept"] == pytest.approx(1.0, abs=1e-4)
     assert set(panel.alternatives["alternative"]) <= {"x1", "x2", "copy", "near"}
     assert panel.members.loc[member, "alternatives"] == row["alternative"]
+    for gone in ({"index": list(panel.names)}, {"columns": 2}):  # no fold has chosen them
+        never = dataclasses.replace(panel, chosen=panel.chosen.drop(**gone)).members
+        assert (never["chosen"] == 0.0).all()
 
 
 def test_columns_that_are_always_in_are_in_every_submodel(tmp_path):
