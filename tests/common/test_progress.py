@@ -70,6 +70,7 @@ def test_a_pipe_gets_a_line_a_minute_while_a_stage_runs(monkeypatch, capsys):
 def test_a_line_says_how_long_is_left():
     state = progress._Minutes("choose", total=40)
     assert state.line(120.0) == "choose: 2 min"
+    state(5, "rfvm, fold 1")
     state(10, "rfvm, fold 3")
     assert state.line(120.0) == "choose: 2 min, 25 %, 3 to 12 min left, rfvm, fold 3"
 
