@@ -286,6 +286,23 @@ def test_tidy_tables_are_read_exactly(tmp_path):
             parsers.tidy([path])
 
 
+def test_rows_are_read_in_each_of_their_forms(tmp_path):
+    """With commas or blanks, quotes, comments, a row with "?", blank lines and two more classes."""
+    path, names = tmp_path / "toy.data", ("a_1..3", "b")
+    arff = ["% 9", "@DATA", "  ", "7, 1,2, 3,4,yes", "% 8,1", "7,5,?,7,8,yes", "7,9,8,7,6,'no'",
+            "7,0,0,0,0,maybe"]  # fmt: skip
+    blanks = ["a_1 a_2 a_3 b", "1 2 3 4 yes", "\t", "5 ? 7 8 yes", "9 8 7 6 no"]
+    for lines, given in ((arff, {"first": 1, "kept": ("yes", "no")}), (blanks, {})):
+        path.write_text("\n".join(lines))
+        table = parsers.rows([path], names=names, positive="yes", **given)
+        np.testing.assert_array_equal(table.X, [[1, 2, 3, 4], [9, 8, 7, 6]])
+        assert table.y.tolist() == [1, 0]
+        assert table.feature_names == ["a_1", "a_2", "a_3", "b"]
+        assert table.sample_names == ["0", "2"]
+    with pytest.raises(ValueError, match="a row has 4 numbers, expected 2"):
+        parsers.rows([path], names=("a_1", "b"), positive="yes")
+
+
 def test_only_the_named_member_of_an_archive_is_read(tmp_path):
     zipped = archive(tmp_path / "x.zip", **{"../evil": "1", "good": "2"})
     assert parsers.read_bytes(zipped, "good") == b"2"
