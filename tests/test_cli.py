@@ -52,9 +52,11 @@ def on_one_screen(done):
 
 
 @pytest.mark.usefixtures("methods")
-def test_compare_on_ones_own_table(own_csv, tmp_path, command):
+def test_compare_on_ones_own_table(own_csv, tmp_path, command, monkeypatch):
+    """A path is typed as seen from here, and stored as seen from anywhere."""
     out = tmp_path / "out"
-    words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--test-size", 0.25]
+    monkeypatch.chdir(own_csv.parent)
+    words = ["compare", "rfvm", own_csv.name, "--target", "diagnosis", "--test-size", 0.25]
     words += ["--methods", "paper,prior", "--draws", 50, "--chains", 2]
     words += ["--option", "paper.restarts=2"]
     words += ["--out", out]
@@ -67,6 +69,7 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
     assert "The paper's algorithm (paper) is rfvm_vb." in done.stderr
     assert re.findall(r"^(\w+) \([\d.]+ s\)$", done.stderr, re.MULTILINE) == ["rfvm_vb", "prior"]
     assert f"Results go to {out}, at most" in done.stderr
+    assert json.loads((out / "study.json").read_text())["data"] == str(own_csv.resolve())
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
     assert list(table.index) == ["rfvm_vb", "prior", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()
@@ -237,11 +240,20 @@ def in_80_columns(done):
     return " ".join(done.stdout.split())
 
 
-def test_the_version_is_told():
-    done = subprocess.run(
-        [sys.executable, "-m", "ardvark", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"ardvark {av.__version__}\n"
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ("--version", 0, f"ardvark {av.__version__}\n"),
+        ("models nomodel", 2, "ardvark: unknown model 'nomodel'. Known: "),
+    ],
+)
+def test_a_process_of_its_own_tells_what_it_is_asked(words, code, told):
+    """And what is wrong, without a traceback."""
+    run = [sys.executable, "-m", "ardvark", *words.split()]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert told in (done.stderr if code else done.stdout)
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("limit", ["memory", "disk"])
