@@ -14,6 +14,7 @@ from scipy import sparse
 
 import ardvark as av
 from ardvark.common import validate
+from ardvark.data.encoding import Encoder
 from ardvark.inference.choosing.candidates import candidates
 from ardvark.inference.comparison import study
 from ardvark.inference.scoring.penalised import penalised
@@ -267,6 +268,8 @@ small().split(test="half")
 small().split(test=True)
 av.table(LABELLED, "state", encode="one-hot")
 av.table(LABELLED, "state", impute="zero")
+Encoder("one-hot").fit(LABELLED)
+Encoder("onehot", "zero").fit(LABELLED)
 av.table(LABELLED, "state", classes="uv")
 av.table(LABELLED, "state", classes=["ill", "ill "])
 av.table(LABELLED.assign(site="A"), "state", row_names="site")
@@ -359,7 +362,8 @@ def names():
         "X": X, "Y": Y, "FRAME": FRAME, "LABELLED": LABELLED,
     }  # fmt: skip
     modules = {"av": av, "np": np, "pd": pd, "xr": xr, "study": study, "Sampling": Sampling}
-    return given | modules | {"candidates": candidates, "penalised": penalised}
+    modules |= {"candidates": candidates, "penalised": penalised, "Encoder": Encoder}
+    return given | modules
 
 
 @pytest.mark.parametrize(("name", "calls"), [("refusals", CALLS), ("refusals-problem", PROBLEMS)])
