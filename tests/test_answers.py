@@ -98,7 +98,9 @@ def panel():
     score = 2.5 * X[:, 0] - 2.5 * X[:, 1] + 1.2 * X[:, 2]
     y = np.where(g.uniform(size=83) < special.expit(score), "well", "ill")
     X[:, 5] = X[:, 0] + 0.3 * X[:, 5]
-    frame = pd.DataFrame(X * 10.0 ** np.arange(-4, 5), columns=[f"gene {k}" for k in range(9)])
+    names = [f"gene {k}" for k in range(9)]
+    names[5] += ", whose name is longer than a line has room for"
+    frame = pd.DataFrame(X * 10.0 ** np.arange(-4, 5), columns=names)
     frame["gene 8"] = np.where(X[:, 8] > 0, "high", "low")
     frame.insert(0, "sex", np.resize(["m", "f", "f"], 83))
     frame.insert(0, "age", np.resize([41.0, 50.0, 92.0], 83))

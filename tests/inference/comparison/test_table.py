@@ -249,10 +249,24 @@ def test_pictures(problem):
     assert list(shown) == ["eta", "forest", "curve", "samples"]
 
 
+def test_a_figure_that_fails_costs_no_other(problem, monkeypatch, caplog):
+    """Whatever the error is: a report of a long run is written."""
+    comparison = av.compare({"exact": made(problem), "b": made(problem, number=1)}, problem=problem)
+    right = type(comparison)._picture
+
+    def picture(self, kind):
+        return 1 / 0 if kind == "eta" else right(self, kind)
+
+    monkeypatch.setattr(type(comparison), "_picture", picture)
+    assert list(comparison.pictures()) == ["forest", "samples"]
+    assert "no eta figure: ZeroDivisionError: division by zero" in caplog.text
+
+
 def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
     """Counted from the predictions; a baseline has no draws that could be sure."""
     fits = {"a": made(problem), "point": made(problem, "point", shape=(1, 1), number=1)}
-    table = av.compare(fits, problem=problem, test=split[1]).table
+    comparison = av.compare(fits, problem=problem, test=split[1])
+    table = comparison.table
     for name, tree in fits.items():
         p = av.predict(problem, tree, split[1].X).values.reshape(-1, split[1].N)
         wrong = (p.mean(0) > 0.5) != split[1].y
@@ -262,6 +276,7 @@ def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
         assert table.loc[name, "wrong_sure"] == (wrong & sure).sum()
     assert table.loc["point", "wrong_sure"] == table.loc["point", "wrong"]
     assert np.isnan(table.loc["majority", "wrong_sure"])
+    assert "nan" not in comparison.text().split()
 
 
 def test_a_frame_is_matched_by_column_names(problem, split):
