@@ -1,5 +1,7 @@
 """Fits of JCFO and sparse probit: filter, hold-out, what they contain, awkward input."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,19 @@ def test_prefilter_keeps_planted_features():
     given = fixed("jcfo", planted(), kernel="linear", gamma2=123.0)
     assert jcfo_em.own_gammas(given, len(kept)) == (1.0, 123.0)
     assert jcfo_em.own_gammas(problem, 1500) == (problem.hypers.gamma1, problem.hypers.gamma2)
+
+
+def test_prefilter_takes_the_smallest_rate_with_the_most_weights(monkeypatch):
+    """Of two rates with as many weights the smaller one, and the largest of its weights."""
+    on = iter([[0, 1], [0, 3], [1, 2], *[[4]] * 9])
+
+    def iterate(state, options):
+        beta = np.zeros(6)
+        beta[1 + np.array(next(on))] = -2.0
+        return SimpleNamespace(state=SimpleNamespace(beta=beta))
+
+    monkeypatch.setattr(jcfo_em, "iterate", iterate)
+    np.testing.assert_array_equal(jcfo_em.prefilter(*arrays(20, 5), 4, Options()), [1, 2])
 
 
 def test_prefilter_without_anything_to_filter():
