@@ -12,6 +12,7 @@ import ardvark as av
 from ardvark.inference.comparison.verdicts.remedies import USE_EXACT, USE_REFERENCE
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
+from ardvark.inference.target.reasons import Reason
 from tests.inference.fits.selections import selection_of
 from tests.made import drawn as a_fit
 from tests.support import rng
@@ -94,6 +95,15 @@ def test_beside_a_reference_that_cannot_be_trusted_chains_are_judged_by_themselv
     found = beside_one(trees, exact)
     levels = {name: verdict.level for name, verdict in found.items()}
     assert levels == {"exact": "not judged", "chains": "converged", "q": "not judged"}
+
+
+def test_the_references_own_draws_are_no_second_run():
+    """The share is that of the fit's draws, however many the reference has."""
+    part = {name: x[:, :250] for name, x in drawn(1).items()}
+    found = beside_one({"part": made(part), "all": made(drawn(1))})
+    for name in ("part", "all"):
+        assert found[name].level == "not judged"
+        assert Reason("copied", {"percent": 100.0}) in found[name].because
 
 
 def test_ten_to_forty_exact_draws_are_unknown_and_not_bad():
