@@ -91,12 +91,19 @@ def drawn(posterior, kind="mcmc", y=None, coords=None, stats=None, **attrs):
 # --- of the snapshots -----------------------------------------------------------------------------
 
 
-def split(name="made"):
-    """Return training and test rows whose labels follow the first two features."""
+LONG = "b, of a name that has no room in a table of eighty characters, nor beside a picture"
+
+
+def split(name="made", names=None):
+    """Return training and test rows whose labels follow the first two features.
+
+    `names` are new ones for some of the features.
+    """
     frame = table(rows=N + M, generator=np.random.default_rng(0))
     z = (frame - frame.mean()) / frame.std()
     noise = np.random.default_rng(1).logistic(size=N + M)
     y = 2.5 * z["a"] - 1.2 * z["b"] + noise > 0.4
+    frame = frame.rename(columns=names or {})
     return dataset(frame[:N], y[:N], name=name), dataset(frame[N:], y[N:], name=name)
 
 

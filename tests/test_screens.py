@@ -19,7 +19,9 @@ from ardvark.inference.comparison.verdicts.saying import for_estimator
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.fits.datatree import as_json, versions
 from ardvark.inference.scoring.distances import measure
-from tests.made import CHAINS, DRAWS, N, arrays_of, dataset, made_fit, problem_of, split, table
+from tests.made import (
+    CHAINS, DRAWS, LONG, N, arrays_of, dataset, made_fit, problem_of, split, table,
+)  # fmt: skip
 from tests.spoken import spoken
 
 BASELINES = (r"(?m)^((?:L1 logistic|linear SVM) .*?) +\d\.\d$", r"\1 SECONDS")
@@ -58,7 +60,7 @@ def fits_of(problem):
 
 @pytest.fixture(scope="module")
 def comparison():
-    train, test = split("<made> & odd")
+    train, test = split("<made> & odd", {"b": LONG})
     problem = problem_of(train)
     return av.compare(fits_of(problem), problem=problem, test=test)
 
