@@ -20,8 +20,17 @@ from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.fits.datatree import as_json, versions
 from ardvark.inference.scoring.distances import measure
 from tests.made import (
-    CHAINS, DRAWS, LONG, N, arrays_of, dataset, made_fit, problem_of, split, table,
-)  # fmt: skip
+    CHAINS,
+    DRAWS,
+    LONG,
+    N,
+    arrays_of,
+    dataset,
+    made_fit,
+    problem_of,
+    split,
+    table,
+)
 from tests.spoken import spoken
 
 BASELINES = (r"(?m)^((?:L1 logistic|linear SVM) .*?) +\d\.\d$", r"\1 SECONDS")
@@ -94,8 +103,9 @@ def crowded(comparison):
         return f"{name}, a fit of which the name is long"
 
     table = comparison.table.rename(index={n: named(n) for n in comparison.fits})
-    fits, verdict = ({named(n): x for n, x in of.items()}
-                     for of in (comparison.fits, comparison.verdict))  # fmt: skip
+    fits, verdict = (
+        {named(n): x for n, x in of.items()} for of in (comparison.fits, comparison.verdict)
+    )
     changes = {"fits": fits, "verdict": verdict, "reference": named(comparison.reference)}
     more = (
         table[table["kind"] != "baseline"].add_prefix("", axis=0).rename(index=lambda n: f"{n} 2")
