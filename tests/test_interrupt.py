@@ -218,6 +218,22 @@ def test_a_command_in_the_background_ignores_ctrl_c():
     assert done.stdout == b"goes on\n"
 
 
+def test_ctrl_c_counts_before_the_command_is_imported(monkeypatch):
+    from ardvark import __main__, cli
+    from ardvark.cli import app
+
+    came = []
+    monkeypatch.setattr(cli, "app", app)  # it is imported anew, and put back
+    monkeypatch.delitem(sys.modules, app.__name__)
+    monkeypatch.setattr(
+        "ardvark.common.interrupt.ends_at_once", lambda: came.append(app.__name__ in sys.modules)
+    )
+    monkeypatch.setattr(sys, "argv", ["ardvark", "--version"])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert came == [False]
+
+
 @pytest.mark.parametrize("seconds", [0.3, 1.0])
 def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, seconds):
     command = Command(tmp_path, "compare", "rfvm", "digits38", "--out", tmp_path / "out")

@@ -140,7 +140,7 @@ class Comparison:
         width : int
             Columns that the whole table may take.
         """
-        said = [words for words in (self.unjudged, *self.remarks) if words]
+        said = self._said
         if not full:
             return one_screen(
                 self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said
@@ -179,6 +179,11 @@ class Comparison:
             "Whether the model predicts was not asked: leave rows out (test=, --test-size 0.3), or "
             "ask `choose`."
         )
+
+    @property
+    def _said(self) -> list[str]:
+        """What screen and page say beside the verdicts."""
+        return [words for words in (self.unjudged, *self.remarks) if words]
 
     @property
     def _subject(self) -> str:
@@ -284,7 +289,7 @@ class Comparison:
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
-            remarks=[words for words in (self.unjudged, *self.remarks) if words],
+            remarks=self._said,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
