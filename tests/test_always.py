@@ -1,6 +1,7 @@
 """Columns that are always in the model, where a user meets them: effects, files, commands."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,7 @@ def test_the_command_line_takes_them(tmp_path, command, monkeypatch):
     done = command("predict", out, tmp_path / "new.csv", "--method", "prior")
     assert done.returncode == 0, done.stderr
     assert len(pd.read_csv(out / "predicted-new.csv")) == 4
+    assert re.search(r"row\W+P\(well\)\W+5 %\W+95 %\W+predicted\W", done.stdout)
     assert "covariate" in pd.read_csv(out / "effects.csv")["kind"].to_numpy()
 
 

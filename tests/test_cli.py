@@ -69,7 +69,9 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command, monkeypatch):
     assert "The paper's algorithm (paper) is rfvm_vb." in done.stderr
     assert re.findall(r"^(\w+) \([\d.]+ s\)$", done.stderr, re.MULTILINE) == ["rfvm_vb", "prior"]
     assert f"Results go to {out}, at most" in done.stderr
-    assert json.loads((out / "study.json").read_text())["data"] == str(own_csv.resolve())
+    study = json.loads((out / "study.json").read_text())
+    assert study["data"] == str(own_csv.resolve())
+    assert "became" in study["cleaning"]
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
     assert list(table.index) == ["rfvm_vb", "prior", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()

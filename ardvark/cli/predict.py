@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ardvark.models import Problem
 
 _PRINTED = 20  # rows; the file has all
+_HEADINGS = {"low": "5 %", "high": "95 %", "label": "predicted"}
 
 
 def predict(
@@ -69,8 +70,8 @@ def predict(
     target = out or folder / f"predicted-{stem(new)}{'-by-panel' if panel else ''}.csv"
     write_files(target.parent, {target.name: found})
     top = found.drop(columns="filled", errors="ignore").head(_PRINTED).round(3)
-    columns = ("row", what, *(("predicted",) if panel else ("5 %", "95 %", "predicted")))
-    print_table(f"Predictions by {name}", columns, top.reset_index().to_numpy().tolist(), NARROW)
+    top = top.rename(columns=_HEADINGS).reset_index()
+    print_table(f"Predictions by {name}", tuple(top.columns), top.to_numpy().tolist(), NARROW)
     if len(found) > _PRINTED:
         typer.echo(f"The first {_PRINTED} of {len(found)} rows; the file has all.")
     if any(filled):

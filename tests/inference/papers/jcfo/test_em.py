@@ -201,3 +201,11 @@ def test_a_kernel_that_overflows_ends_its_start_only():
     finals = several.details["objective_start"]
     assert finals[0] == -np.inf
     assert np.isfinite(finals[1])
+
+
+def test_a_fit_without_weights_says_so_whatever_its_bias():
+    X, y = rng().standard_normal((60, 3)), (np.arange(60) < 3).astype(int)
+    result = direct(fixed("sparse_probit", X, y, gamma1=900.0))  # the slope at 0 is up to 43
+    assert result.status == "finished"
+    assert result.reason == "every weight is 0: gamma1 is too large for these data"
+    assert result.posterior["bias"].item() < -0.1
