@@ -3,6 +3,8 @@
 Negative controls: the rates as printed in (24), (25) must fail the checks that the right ones pass.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,14 @@ def test_pruning_only_saves_time():
     )
     assert abs(low - off) < abs(high - off)
     assert abs(high - off) < 1e-5  # 100 times the tolerance at which a climb ends
+
+
+def test_a_climb_goes_on_while_weights_are_set_to_zero():
+    """Two iterations change nothing and prune; the third ends it."""
+    settled = iter([True, True, False])
+    state = SimpleNamespace(objective=-3.0, beta=np.ones(4), theta=np.ones(2), features=[0, 1])
+    state.step = lambda *inner: None
+    state.prune = lambda limit: limit == jcfo_em_steps._SETTLED and next(settled)
+    run = jcfo_em_steps.iterate(state, jcfo_em_steps.EngineOptions())
+    assert len(run.objective) == 1 + 3
+    assert not run.reason
