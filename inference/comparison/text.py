@@ -186,8 +186,7 @@ def _seconds(row: Mapping[str, Any]) -> str:
 
 def _wrong(row: Mapping[str, Any]) -> str:
     """Return how many left-out rows are wrong, and of how many of these the fit is sure."""
-    sure = row["wrong_sure"]
-    return f"{row['wrong']:.0f}" + ("" if math.isnan(sure) else f", {sure:.0f}")
+    return f"{row['wrong']:.0f}, {row['wrong_sure']:.0f}"
 
 
 def _line(name: str, verdict: str, *numbers: str, widths: tuple[int, ...] = _WIDTHS) -> str:

@@ -270,7 +270,7 @@ def test_golub_is_read_from_the_authors_files(shared, tmp_path):
 
 def test_tidy_tables_are_read_exactly(tmp_path):
     path = tmp_path / "toy.csv"
-    path.write_text('y,"a, b",c\n1,0.1,-0\n0,1e-300,3.0000000000000004\n')
+    path.write_text('y,"a, b",c\n1,0.1,-0\n  \n0,1e-300,3.0000000000000004\n')
     table = parsers.tidy([path])
     assert table.feature_names == ["a, b", "c"]
     assert table.y.tolist() == [1, 0]
