@@ -296,9 +296,10 @@ def test_a_fit_that_has_not_converged_is_ranked_and_counted(tmp_path):
 def test_an_approximation_is_scored():
     """RFVM's variational Bayes, without a compilation: its posteriors of eta are too narrow.
 
-    The mean of |2u - 1| is 9 to 13 standard errors above 1/2, from five seeds.
+    The mean of |2u - 1| of two of them is near 0.68, 4 standard errors beyond the limit.
     """
-    settings = {"draws": 50, "chains": 1, "random_seed": seed(), "replicates": 80}
+    settings = {"draws": 50, "chains": 1, "random_seed": seed(), "replicates": 200}
     found = sbc(rfvm_problem(), "paper", **settings)
     assert found.failed == 0
-    assert found.table.loc["eta[0]", "width"] - 0.5 > z_limit() * np.sqrt(1.0 / 12.0 / 80)
+    width = found.table.loc[[name for name in found.table.index if "eta[" in name], "width"]
+    assert width.mean() - 0.5 > z_limit() * np.sqrt(1.0 / 12.0 / 200)
