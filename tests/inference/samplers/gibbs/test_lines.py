@@ -10,7 +10,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from ardvark.inference.samplers.gibbs import (
     ard_linear,
@@ -122,3 +122,12 @@ def test_a_move_has_the_density_of_the_model(case, step, monkeypatch):
     for u in (-0.8, 0.5):
         want = at[u] - at[0.0] + u * power(*sizes)
         assert found[0](u) - found[0](0.0) == pytest.approx(want, rel=1e-9, abs=1e-9)
+
+
+def test_large_decision_values_neither_overflow_nor_vanish():
+    """Of so many rows that the product of their terms is taken in parts."""
+    sign, eta = rng(1).choice([-1.0, 1.0], 5000), rng(2).normal(size=5000)
+    for size in (0.0, 1.0, 1e4):
+        want = special.log_expit(1.3 * size * sign * eta).sum()
+        found = horseshoe_growth.log_likelihood(sign, size * eta, 1.3)
+        assert found == pytest.approx(want, rel=1e-9)
